@@ -1,0 +1,1 @@
+"""omnichunk: exact, structured, budgeted chunks of repositories and document collections."""

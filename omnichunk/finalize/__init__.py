@@ -1,0 +1,1 @@
+"""The one stage every format goes through: boundaries, packing, context, render, chunks."""

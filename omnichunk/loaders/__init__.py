@@ -1,0 +1,1 @@
+"""Built-in loaders: bytes to text and segments, one file a format."""

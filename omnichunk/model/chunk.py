@@ -1,0 +1,136 @@
+"""The finished values: chunks, their context and the result of a manifest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from omnichunk.model.document import SourceDescriptor
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ByteRange:
+    """Half-open interval of UTF-8 bytes of the canonical text."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LineRange:
+    """Lines of the canonical text, zero-based and inclusive; only ``\\n`` ends a line, and belongs to the line it ends."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class EntityInfo:
+    """A definition, heading or table that a chunk contains or lies in.
+
+    ``is_partial``: the chunk does not hold all of it. ``parent``: name of the enclosing entity, or ``None``.
+    """
+
+    name: str
+    type: str
+    signature: str = ""
+    docstring: str = ""
+    byte_range: ByteRange | None = None
+    line_range: LineRange | None = None
+    is_partial: bool = False
+    parent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ImportInfo:
+    """An imported name and where it comes from."""
+
+    name: str
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SiblingInfo:
+    """A neighbouring entity of the same parent; ``position`` is ``before`` or ``after``, ``distance`` 1 for the nearest."""
+
+    name: str
+    type: str
+    position: str
+    distance: int
+
+
+@dataclass(frozen=True)
+class ChunkContext:
+    """What is known of a chunk beyond its text; a pure function of the document and the chunk's range.
+
+    ``content_type``: ``code``, ``prose``, ``markup`` or ``hybrid``. ``scope``: enclosing definitions, outermost first.
+    ``heading_hierarchy``: plain titles, outermost first. ``breadcrumb``: headings, scopes and keys in one path.
+    ``section_type``: ``heading paragraph list table code quote html`` or empty. ``table_header``: header with delimiter
+    row when the chunk continues a table. ``format_metadata``: position in the container and ``parser_backend``.
+    """
+
+    filepath: str = ""
+    language: str = ""
+    content_type: str = "prose"
+    scope: tuple[EntityInfo, ...] = ()
+    breadcrumb: tuple[str, ...] = ()
+    entities: tuple[EntityInfo, ...] = ()
+    siblings: tuple[SiblingInfo, ...] = ()
+    imports: tuple[ImportInfo, ...] = ()
+    heading_hierarchy: tuple[str, ...] = ()
+    section_type: str = ""
+    table_header: str = ""
+    parse_errors: tuple[str, ...] = ()
+    format_metadata: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """One piece of a source.
+
+    ``text``: exact slice of the canonical text at ``byte_range``. ``contextualized_text``: the rendered payload, the
+    string to embed; it is what the budget limits. ``total_chunks``: -1 while streaming. ``occurrence``: how many equal
+    texts precede it in the source. ``metadata["budget"]``: ``unit, limit, size, raw_size, overflow, policy,
+    token_accuracy, rendered_token_count``.
+    """
+
+    text: str
+    contextualized_text: str
+    byte_range: ByteRange
+    line_range: LineRange
+    index: int
+    total_chunks: int
+    context: ChunkContext
+    token_count: int
+    char_count: int
+    nws_count: int
+    source: SourceDescriptor
+    config_fingerprint: str = ""
+    occurrence: int = 0
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkResult:
+    """Chunks with proof of completeness: ``skipped_ranges`` is the exact complement of the chunks' byte ranges."""
+
+    source: SourceDescriptor
+    chunks: tuple[Chunk, ...]
+    skipped_ranges: tuple[ByteRange, ...] = ()
+    diagnostics: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FileResult:
+    """One file of a directory or batch run: its chunks, or the reason why there are none.
+
+    ``outcome``: ``ok``, ``skipped`` or ``failed``; ``error`` says why for the last two. ``seconds``: wall time.
+    """
+
+    filepath: str
+    chunks: tuple[Chunk, ...] = ()
+    error: str | None = None
+    outcome: str = "ok"
+    diagnostics: tuple[str, ...] = ()
+    seconds: float = 0.0
+    size: int = 0

@@ -1,0 +1,1 @@
+"""Grammars: which languages there are, their parsers, their syntax trees as spans."""

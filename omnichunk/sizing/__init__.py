@@ -1,0 +1,1 @@
+"""Counting: sizers by unit and tokenizers by name."""

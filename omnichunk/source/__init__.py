@@ -1,0 +1,1 @@
+"""What is known of any text: decoding, positions, breaks."""

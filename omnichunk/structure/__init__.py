@@ -1,0 +1,1 @@
+"""Structure providers: a segment of text to spans."""
