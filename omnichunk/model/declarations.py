@@ -36,6 +36,7 @@ class Language:
 
     ``kind``: ``code``, ``prose``, ``markup`` or ``data``. ``provider``: name of the structure provider (``code`` for
     everything that goes through a grammar). ``folder``: directory with ``language.toml`` and queries, if any.
+    ``sniff``: regular expression (multi-line) over the head of the text; it decides when several languages list a suffix.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Language:
     filenames: tuple[str, ...] = ()
     shebangs: tuple[str, ...] = ()
     folder: str = ""
+    sniff: str = ""
 
 
 @dataclass(frozen=True, slots=True)

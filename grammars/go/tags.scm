@@ -1,0 +1,24 @@
+(function_declaration name: (identifier) @name) @definition.function
+
+(method_declaration
+  receiver: (parameter_list
+    (parameter_declaration
+      type: [
+        (type_identifier) @parent
+        (pointer_type (type_identifier) @parent)
+        (generic_type type: (type_identifier) @parent)
+        (pointer_type (generic_type type: (type_identifier) @parent))
+      ]))
+  name: (field_identifier) @name) @definition.method
+
+(type_declaration (type_spec name: (type_identifier) @name type: (struct_type))) @definition.struct
+(type_declaration (type_spec name: (type_identifier) @name type: (interface_type))) @definition.interface
+(type_declaration (type_spec name: (type_identifier) @name)) @definition.type
+(type_declaration (type_alias name: (type_identifier) @name)) @definition.type
+
+(const_declaration (const_spec name: (identifier) @name)) @definition.constant
+(var_declaration (var_spec name: (identifier) @name)) @definition.constant
+(var_declaration (var_spec_list (var_spec name: (identifier) @name))) @definition.constant
+
+(import_declaration (import_spec path: (_ (_) @name))) @import
+(import_declaration (import_spec_list (import_spec path: (_ (_) @name)))) @import

@@ -1,0 +1,295 @@
+"""Grammars: the parser, the compiled queries and the node tables of one language, loaded when first asked for.
+
+``grammars/<language>/language.toml`` says where the parser comes from and what its nodes mean::
+
+    [grammar]
+    package = "tree_sitter_python"   # a wheel of its own, preferred; ``function`` if it is not ``language``
+    pack = "python"                  # else the name in the language pack; the folder's name if absent
+    unsafe = "hangs"                 # never parsed in this process
+    ascii = true                     # the scanner crashes on other code points: they are masked
+
+    [nodes]
+    comment = [...]     # comments; those right before a definition are its documentation
+    attribute = [...]   # decorators and attributes that are siblings before the definition
+    wrap = [...]        # holds one definition and lends it its range (decorated, exported, templated)
+    open = [...]        # to be looked into for definitions: blocks, class bodies, conditionals
+    body = [...]        # field names that hold the body of a definition; the rest is its signature
+    docstring = true    # the first string in the body documents the definition
+
+    [fallback]          # kind = regular expression with a group ``name``, one line at a time, when no parser is there
+    function = '''...'''
+
+``tags.scm`` finds definitions. Its patterns are rooted in the definition's own node, so that a walker can run the query
+with start depth 0 on each node it meets whose kind is in ``definition_kinds`` (before it asks whether the node wraps or
+opens). Captures: ``@definition.<kind>`` on the root, ``@name``, optionally ``@parent`` (name of the type a method belongs
+to when it stands outside); imports have ``@import`` on the root with ``@name`` and ``@source``. When several patterns
+match one node, the earliest in the file says what it is; its other names are further names (``const a, b``). A function
+right inside a class, interface, struct, trait or enum is a method: the walker knows that, the patterns need not.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache, cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from omnichunk.errors import PluginError
+from omnichunk.model.declarations import Language
+from omnichunk.parsing.languages import PACK, builtin, pack_names, read_tables
+
+if TYPE_CHECKING:
+    import tree_sitter
+
+PIECE = 1 << 16
+"""Bytes the parser is handed at a time."""
+LATER = 256
+"""Bytes handed over for the text of a node once the tree is there: each request copies that much."""
+STEPS_PER_KB = 200
+"""Progress reports allowed per kilobyte; ordinary text takes 5 to 20, so ten times that means a grammar gone astray."""
+FREE_STEPS = 20_000
+"""Progress reports any input may take, about half a second."""
+
+
+@dataclass(frozen=True)
+class NodeTable:
+    """The ``[nodes]`` of ``language.toml``: node kinds by their role, ``body`` as field names."""
+
+    comment: frozenset[str] = frozenset()
+    attribute: frozenset[str] = frozenset()
+    wrap: frozenset[str] = frozenset()
+    open: frozenset[str] = frozenset()
+    body: tuple[str, ...] = ("body",)
+    docstring: bool = False
+
+
+@dataclass
+class Grammar:
+    """One language ready to parse. Shared by threads: each has its own parser."""
+
+    name: str
+    language: tree_sitter.Language
+    backend: str
+    """Names the parser in ``format_metadata["parser_backend"]``: ``tree-sitter:python``."""
+    origin: str
+    """The module the parser came from."""
+    nodes: NodeTable
+    folder: str = ""
+    ascii: bool = False
+    _local: threading.local = field(default_factory=threading.local, repr=False)
+
+    def parse(self, raw: bytes) -> tree_sitter.Tree | None:
+        """The tree of ``raw`` (UTF-8), or ``None`` when the parser was stopped because it went astray.
+
+        Work is counted, not timed, so that every run and machine decides alike; 2 % dearer than an unguarded parse.
+        Offsets of the tree are bytes of ``raw`` even where the parser saw it masked.
+        """
+        parser: tree_sitter.Parser | None = getattr(self._local, "parser", None)
+        if parser is None:
+            from tree_sitter import Parser
+
+            parser = self._local.parser = Parser(self.language)
+        if self.ascii and not raw.isascii():
+            raw = raw.translate(_ASCII_ONLY)
+        size = PIECE
+        left = FREE_STEPS + len(raw) * STEPS_PER_KB // 1024
+
+        # tree-sitter reports progress only when it reads through a callback, whose answers must be bytes (it crashes on
+        # a memoryview), and reads through it again for the text of a node.
+        def read(offset: int, _point: tree_sitter.Point) -> bytes:
+            return raw[offset : offset + size]
+
+        def stop(_offset: int, _failed: bool) -> bool:
+            nonlocal left
+            left -= 1
+            return left < 0
+
+        try:
+            tree = parser.parse(read, progress_callback=stop)
+        except ValueError:
+            parser.reset()
+            return None
+        size = LATER
+        return tree
+
+    @cached_property
+    def tags(self) -> tree_sitter.Query | None:
+        """The compiled ``tags.scm``; without one, patterns made from the names of the node kinds, or ``None``.
+
+        Raises PluginError when the file does not compile.
+        """
+        from tree_sitter import Query, QueryError
+
+        try:
+            return Query(self.language, self._tags_source) if self._tags_source else None
+        except QueryError as error:
+            raise PluginError(f"{self.folder}/tags.scm: {error}") from None
+
+    @cached_property
+    def definition_kinds(self) -> frozenset[str]:
+        """Kinds of the nodes in which a pattern with ``@definition`` is rooted; only these are worth a query."""
+        return self._roots("definition")
+
+    @cached_property
+    def import_kinds(self) -> frozenset[str]:
+        """Kinds of the nodes in which a pattern with ``@import`` is rooted."""
+        return self._roots("import")
+
+    def _roots(self, capture: str) -> frozenset[str]:
+        found = self._root_kinds
+        return frozenset(kind for kind, captures in found if any(c.partition(".")[0] == capture for c in captures))
+
+    @cached_property
+    def _root_kinds(self) -> list[tuple[str, list[str]]]:
+        return list(root_kinds(self._tags_source))
+
+    @cached_property
+    def _tags_source(self) -> str:
+        path = Path(self.folder, "tags.scm")
+        return path.read_text("utf-8") if self.folder and path.is_file() else guessed_tags(self.language)
+
+
+_ASCII_ONLY = bytes(range(128)) + b"x" * 128
+
+_TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|;[^\n]*|[()\[\]]|[^\s()\[\]";]+')
+
+
+def root_kinds(source: str) -> Iterator[tuple[str, list[str]]]:
+    """For each pattern of a query, the node kinds it can be rooted in, each with the captures of the whole pattern."""
+    kinds: list[str] = []
+    captures: list[str] = []
+    nodes: list[bool] = []  # for each open bracket, whether it is a node (or predicate) and not a mere group
+    opened = False
+    for token in _TOKEN.findall(source):
+        if token[0] in ';"':
+            opened = False
+            continue
+        if opened and token[0] not in "()[]":
+            if not any(nodes[:-1]) and token[0] != "#":
+                kinds.append(token)
+            nodes[-1] = True
+        elif token[0] in "([":
+            if not nodes:
+                yield from ((kind, captures) for kind in kinds)
+                kinds, captures = [], []
+            nodes.append(False)
+        elif token[0] in ")]":
+            nodes.pop()
+        elif token[0] == "@":
+            captures.append(token[1:])
+        opened = token == "("
+    yield from ((kind, captures) for kind in kinds)
+
+
+_GUESS = re.compile(
+    r"(?:\w+_)?(function|func|fn|method|constructor|procedure|subroutine|class|interface|protocol|struct|record|union|enum"
+    r"|trait|module|namespace|package|macro|contract|object|type_alias)"
+    r"(?:_(?:definition|declaration|item|decl|def|statement|specifier|implementation))"
+)
+_KIND = {
+    "func": "function", "fn": "function", "procedure": "function", "subroutine": "function", "constructor": "method",
+    "protocol": "interface", "record": "struct", "union": "struct", "namespace": "module", "package": "module",
+    "contract": "class", "object": "class", "type_alias": "type",
+}  # fmt: skip
+
+
+def guessed_tags(language: tree_sitter.Language) -> str:
+    """Patterns for a grammar without ``tags.scm``: kinds named like ``function_definition`` with a ``name`` field."""
+    from tree_sitter import Query, QueryError
+
+    patterns = []
+    for i in range(language.node_kind_count if language.field_id_for_name("name") else 0):
+        kind = language.node_kind_for_id(i) or ""
+        guess = _GUESS.fullmatch(kind)
+        if guess and language.node_kind_is_named(i) and language.node_kind_is_visible(i):
+            pattern = f"({kind} name: (_) @name) @definition.{_KIND.get(guess[1], guess[1])}\n"
+            try:
+                Query(language, pattern)
+            except QueryError:
+                continue
+            patterns.append(pattern)
+    return "".join(dict.fromkeys(patterns))
+
+
+def grammar(language: str | Language) -> Grammar | None:
+    """The grammar of a canonical language (or a declaration), loaded once; ``None`` if ``unavailable`` says why."""
+    loaded = _load(builtin().get(language) if isinstance(language, str) else language)
+    return loaded if isinstance(loaded, Grammar) else None
+
+
+def unavailable(language: str | Language) -> str:
+    """Why there is no grammar for the language, as part of a sentence; empty when there is one."""
+    loaded = _load(builtin().get(language) if isinstance(language, str) else language)
+    return loaded if isinstance(loaded, str) else ""
+
+
+def fallback(language: str | Language) -> Mapping[str, re.Pattern[str]]:
+    """Definition kind -> regular expression with a group ``name``, for languages whose grammar is not available."""
+    return _fallback(builtin().get(language) if isinstance(language, str) else language)
+
+
+@cache
+def _fallback(language: Language) -> Mapping[str, re.Pattern[str]]:
+    return {kind: re.compile(source) for kind, source in read_tables(language).get("fallback", {}).items()}
+
+
+def registered(language: str | Language) -> tuple[str, str]:
+    """Where the parser of a language would come from: ``(wheel, name in the pack)``, each empty if nowhere."""
+    declared = builtin().get(language) if isinstance(language, str) else language
+    table = read_tables(declared).get("grammar", {})
+    bare = declared.name if not declared.folder or declared.provider == "code" else ""
+    return table.get("package", ""), table.get("pack", bare)
+
+
+@cache
+def _load(language: Language) -> Grammar | str:
+    tables = read_tables(language)
+    table: dict[str, Any] = tables.get("grammar", {})
+    if "unsafe" in table:
+        return f"the {language.name} grammar {table['unsafe']} on some input and is not used"
+    wheel, packed = registered(language)
+    if not wheel and not packed:
+        return f"{language.name} has no grammar"
+    try:
+        from tree_sitter import Language as Parsed
+    except ImportError:
+        return "tree_sitter is not installed"
+    reasons = []
+    for module, name in ((wheel, table.get("function", "language")), (PACK, packed)):
+        if not module or not name or (module == PACK and name not in pack_names()):
+            continue
+        try:
+            found = import_module(module)
+            pointer = found.get_binding(name) if module == PACK else getattr(found, name)()
+            return Grammar(
+                language.name,
+                Parsed(pointer),
+                f"tree-sitter:{language.name}",
+                module,
+                _nodes(tables, language),
+                language.folder,
+                bool(table.get("ascii")),
+            )
+        except ModuleNotFoundError:
+            continue
+        except (ImportError, LookupError, AttributeError, ValueError, OSError) as error:
+            reasons.append(f"{module}: {error}")
+    extra = "code" if wheel else "all-languages"
+    return "; ".join(reasons) or f'no grammar for {language.name} is installed (pip install "omnichunk[{extra}]")'
+
+
+def _nodes(tables: Mapping[str, Any], language: Language) -> NodeTable:
+    given = dict(tables.get("nodes", {}))
+    unknown = set(given) - {f.name for f in fields(NodeTable)}
+    if unknown:
+        raise PluginError(f'{language.folder}/language.toml: unknown key "{min(unknown)}" in [nodes].')
+    given.setdefault("comment", ["comment", "line_comment", "block_comment"])
+    return NodeTable(
+        docstring=bool(given.pop("docstring", False)),
+        body=tuple(given.pop("body", ("body",))),
+        **{key: frozenset(kinds) for key, kinds in given.items()},
+    )
