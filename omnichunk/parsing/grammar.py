@@ -21,10 +21,11 @@
 
 ``tags.scm`` finds definitions. Its patterns are rooted in the definition's own node, so that a walker can run the query
 with start depth 0 on each node it meets whose kind is in ``definition_kinds`` (before it asks whether the node wraps or
-opens). Captures: ``@definition.<kind>`` on the root, ``@name``, optionally ``@parent`` (name of the type a method belongs
-to when it stands outside); imports have ``@import`` on the root with ``@name`` and ``@source``. When several patterns
-match one node, the earliest in the file says what it is; its other names are further names (``const a, b``). A function
-right inside a class, interface, struct, trait or enum is a method: the walker knows that, the patterns need not.
+opens). Captures: ``@definition.<kind>`` on the root, ``@name``, optionally ``@parent`` (name of the type a method
+belongs to when it stands outside); imports have ``@import`` on the root with ``@name`` and ``@source``. When several
+patterns match one node, the earliest in the file says what it is; other matches of that pattern are further names
+(``const a, b``). A function right inside a class, interface, struct, trait or enum is a method: the walker knows that,
+the patterns need not.
 """
 
 from __future__ import annotations

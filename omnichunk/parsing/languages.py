@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from omnichunk.errors import OptionError, PluginError, suggestion
+from omnichunk.hookspecs import hookimpl
 from omnichunk.model.declarations import Language
 
 if sys.version_info >= (3, 11):
@@ -79,8 +80,8 @@ class Languages:
         """The canonical language of a file, or an empty string when nothing tells.
 
         Decided by file name, then by the longest listed suffix (whatever its case), then by a ``#!`` line.
-        ``text_head``: the first ``HEAD`` code points; where languages share a suffix their ``sniff`` patterns decide, in
-        the order of names, and the one without a pattern is the default.
+        ``text_head``: the first ``HEAD`` code points; where languages share a suffix their ``sniff`` patterns decide,
+        in the order of names, and the one without a pattern is the default.
         """
         name = filepath.replace("\\", "/").rsplit("/", 1)[-1].lower()
         found = self._files.get(name)
@@ -164,6 +165,12 @@ def pack_names() -> frozenset[str]:
     files = (file.name for place in places for file in Path(place, "bindings").glob("*.*"))
     names = {name.partition(".")[0] for name in files if name.endswith((".so", ".pyd", ".dylib"))}
     return frozenset(names | {"csharp", "embeddedtemplate", "yaml"})
+
+
+@hookimpl
+def omnichunk_languages() -> Iterable[Language]:
+    """The folders of ``grammars/``."""
+    return builtin().by_name.values()
 
 
 def languages() -> Mapping[str, Language]:

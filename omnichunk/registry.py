@@ -1,0 +1,193 @@
+"""The registry: which declaration serves a name, a source or a language."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from omnichunk.errors import OptionError, PluginError, suggestion
+from omnichunk.model.declarations import (
+    Formatter,
+    Language,
+    Loader,
+    Parser,
+    Renderer,
+    Sink,
+    StructureProvider,
+    Tokenizer,
+)
+from omnichunk.plugins import BUILTIN_PROVIDERS, LANGUAGES, PluginInfo, PluginSet, label
+
+if TYPE_CHECKING:
+    from omnichunk.model.chunk import Chunk
+    from omnichunk.model.document import Source
+    from omnichunk.parsing.languages import Languages
+
+__all__ = ["PluginInfo", "PluginRegistry", "default_registry", "register_formatter", "register_parser"]
+
+DEFAULT_LOADER = "text"
+HEAD = 4096
+"""Bytes of a source that a loader's ``sniff`` is shown."""
+
+Parse = Callable[[str, str], Any]
+D = TypeVar("D")
+
+
+class PluginRegistry(PluginSet):
+    """The plugins of a chunker and the lookups over what they declare; see ``PluginSet`` for its arguments."""
+
+    _lookup: tuple[int, Languages] | None = None
+
+    def register_parser(self, language: str, fn: Parse, overwrite: bool = False) -> None:
+        """Parse ``language`` (any of its names) with ``fn(filepath, content)``: a tree-sitter-like tree, or ``None``.
+
+        Raises OptionError for an unknown language, ConflictError when it has a parser and ``overwrite`` is false.
+        """
+        self._call("parsers", Parser(self.canonical(language), _callable(fn, "register_parser")), overwrite)
+
+    def register_formatter(self, name: str, fn: Callable[[Iterable[Chunk]], str], overwrite: bool = False) -> None:
+        """Let the command line print chunks in the format ``name``; ``fn(chunks)`` gives the text."""
+        self._call("formatters", Formatter(name, _callable(fn, "register_formatter")), overwrite)
+
+    def loaders(self) -> Mapping[str, Loader]:
+        """All loaders by name."""
+        return self.declared("loaders")
+
+    def languages(self) -> Mapping[str, Language]:
+        """All languages by canonical name."""
+        return self.declared("languages")
+
+    def tokenizers(self) -> Mapping[str, Tokenizer]:
+        """The tokenizers plugins add, by name."""
+        return self.declared("tokenizers")
+
+    def formatters(self) -> Mapping[str, Formatter]:
+        """The output formats plugins add, by name."""
+        return self.declared("formatters")
+
+    def sinks(self) -> Mapping[str, Sink]:
+        """The sinks plugins add, by name."""
+        return self.declared("sinks")
+
+    def renderer(self, name: str) -> Renderer:
+        """The renderer called ``name``. Raises OptionError with a suggestion when there is none."""
+        renderer: Renderer = _named(self.declared("renderers"), name, "renderer")
+        return renderer
+
+    def parser_for(self, language: str) -> Parser | None:
+        """The parser registered for a canonical language, if any; the bundled grammar serves otherwise."""
+        return self._strange["parsers"].get(language)
+
+    def canonical(self, name: str) -> str:
+        """The canonical name for a language name or alias. Raises OptionError with a suggestion for an unknown one."""
+        return self._languages().canonical(name)
+
+    def detect(self, filepath: str, text_head: str = "") -> str:
+        """The canonical language of a file, or an empty string; see ``Languages.detect``."""
+        return self._languages().detect(filepath, text_head)
+
+    def kind_of(self, language: str) -> str:
+        """``code``, ``prose`` or ``markup`` (data included): what the context calls the content type."""
+        kind = self._languages().get(language).kind
+        return "markup" if kind == "data" else kind
+
+    def _languages(self) -> Languages:
+        lookup = self._lookup
+        if lookup is None or lookup[0] != self._revised:
+            module = import_module(LANGUAGES)
+            strange = self._strange["languages"]
+            lookup = self._revised, module.Languages(self.languages().values()) if strange else module.builtin()
+            self._lookup = lookup
+        return lookup[1]
+
+    def provider_for(self, language: str) -> StructureProvider:
+        """The structure provider of a canonical language: a stranger that lists it, else the one the language names.
+
+        Raises PluginError when the language names a provider that nobody declares.
+        """
+        strange: dict[str, StructureProvider] = self._strange["structure"]
+        for provider in strange.values():
+            if language in provider.kinds:
+                return provider
+        wanted = self._languages().get(language).provider
+        self._need("structure", BUILTIN_PROVIDERS.get(wanted, ""))
+        known: dict[str, StructureProvider] = {**self._builtin["structure"], **strange}
+        if wanted in known:
+            return known[wanted]
+        for provider in known.values():
+            if language in provider.kinds:
+                return provider
+        hint = suggestion(wanted, known) or "."
+        raise PluginError(f'language {language}: no plugin declares the structure provider "{wanted}"{hint}')
+
+    def loader_for(self, source: Source, explicit: str | None = None, media_type: str = "") -> Loader:
+        """The loader of ``source``: the one named, else by suffix, else by media type, else by content, else ``text``.
+
+        Strangers are asked before built-ins, the latest first. A name that is a language's is text by suffix. Raises
+        OptionError with a suggestion when there is no loader called ``explicit``.
+        """
+        loaders = self.loaders()
+        if explicit is not None:
+            return _named(loaders, explicit, "loader")
+        order: list[Loader] = [*reversed(self._strange["loaders"].values()), *self._builtin["loaders"].values()]
+        name = source.name.replace("\\", "/").rsplit("/", 1)[-1].lower()
+        dot = name.find(".")
+        while dot >= 0:
+            for loader in order:
+                if name[dot:] in loader.suffixes:
+                    return loader
+            dot = name.find(".", dot + 1)
+        if self.detect(name):
+            return _named(loaders, DEFAULT_LOADER, "loader")
+        media_type = media_type.partition(";")[0].strip().lower()
+        head = source.data[:HEAD] if isinstance(source.data, bytes) else b""
+        for loader in order:
+            if media_type and media_type in loader.media_types:
+                return loader
+        for loader in order:
+            if head and loader.sniff is not None and self._sniffs(loader, head):
+                return loader
+        return _named(loaders, DEFAULT_LOADER, "loader")
+
+    def _sniffs(self, loader: Loader, head: bytes) -> bool:
+        try:
+            return bool(loader.sniff and loader.sniff(head))
+        except Exception as error:
+            owner = label(self._infos[self._owner["loaders", loader.name]])
+            raise PluginError(f"{owner}: sniff of {loader.name} raised {type(error).__name__}: {error}") from error
+
+    def loader_options(self) -> Mapping[str, object]:
+        """The options all loaders declare, with their defaults."""
+        return {name: default for loader in self.loaders().values() for name, default in loader.options.items()}
+
+
+@cache
+def default_registry() -> PluginRegistry:
+    """The registry of this process with the installed plugins; a chunker that is given none takes a snapshot of it."""
+    registry = PluginRegistry()
+    registry.load_entry_points()
+    return registry
+
+
+def register_parser(language: str, fn: Parse, overwrite: bool = False) -> None:
+    """``PluginRegistry.register_parser`` on the registry of this process; chunkers made later see it."""
+    default_registry().register_parser(language, fn, overwrite)
+
+
+def register_formatter(name: str, fn: Callable[[Iterable[Chunk]], str], overwrite: bool = False) -> None:
+    """``PluginRegistry.register_formatter`` on the registry of this process."""
+    default_registry().register_formatter(name, fn, overwrite)
+
+
+def _callable(fn: Any, where: str) -> Any:
+    if not callable(fn):
+        raise OptionError(f"{where}(): needs a callable, not {type(fn).__name__}.")
+    return fn
+
+
+def _named(declared: Mapping[str, D], name: str, what: str) -> D:
+    if name not in declared:
+        raise OptionError(f'{what}: there is none called "{name}"{suggestion(name, declared) or "."}')
+    return declared[name]
