@@ -221,10 +221,8 @@ def build(
     extra = {**collected, **extra}
     for name, value in extra.items():
         if name not in loader_options:
-            meant = _OFTEN_MEANT.get(name, name)
-            hint = (
-                suggestion(meant, sorted([*_OWN, *loader_options])) or "; the options are the fields of ChunkOptions."
-            )
+            hint = suggestion(_OFTEN_MEANT.get(name, name), sorted([*_OWN, *loader_options]))
+            hint = hint or "; the options are the fields of ChunkOptions."
             raise UnknownOptionError(f'{where}: unknown option "{name}"{hint}')
         _same_type(where, name, value, loader_options[name])
     if extra:
