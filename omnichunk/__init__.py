@@ -1,1 +1,107 @@
-"""omnichunk: exact, structured, budgeted chunks of repositories and document collections."""
+"""omnichunk: exact, structured, budgeted chunks of repositories and document collections.
+
+The public names below resolve when first used, so importing the package loads no room of it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_NAMES = {
+    "BudgetError": "errors",
+    "ByteRange": "model.chunk",
+    "Chunk": "model.chunk",
+    "ChunkContext": "model.chunk",
+    "ChunkOptions": "model.options",
+    "ChunkResult": "model.chunk",
+    "Chunker": "chunker",
+    "ChunkingError": "errors",
+    "EntityInfo": "model.chunk",
+    "FileResult": "model.chunk",
+    "FormatSegment": "model.document",
+    "ImportInfo": "model.chunk",
+    "Language": "model.declarations",
+    "LineRange": "model.chunk",
+    "LoadError": "errors",
+    "LoadedDocument": "model.document",
+    "Loader": "model.declarations",
+    "MissingDependencyError": "errors",
+    "OptionError": "errors",
+    "Parser": "model.declarations",
+    "PluginError": "errors",
+    "PluginRegistry": "registry",
+    "SiblingInfo": "model.chunk",
+    "Source": "model.document",
+    "SourceDescriptor": "model.document",
+    "Span": "model.span",
+    "Strength": "model.span",
+    "Structure": "model.span",
+    "StructureProvider": "model.declarations",
+    "StructureRequest": "model.declarations",
+    "UnknownOptionError": "errors",
+    "UnsupportedFormatError": "errors",
+    "chunk": "chunker",
+
+    "chunk_file": "chunker",
+    "chunk_loaded_document": "chunker",
+    "hookimpl": "hookspecs",
+    "language_capabilities": "parsing.capabilities",
+}
+
+if TYPE_CHECKING:
+    from omnichunk.chunker import Chunker as Chunker
+    from omnichunk.chunker import chunk as chunk
+    from omnichunk.chunker import chunk_directory as chunk_directory
+    from omnichunk.chunker import chunk_file as chunk_file
+    from omnichunk.chunker import chunk_loaded_document as chunk_loaded_document
+    from omnichunk.errors import BudgetError as BudgetError
+    from omnichunk.errors import ChunkingError as ChunkingError
+    from omnichunk.errors import LoadError as LoadError
+    from omnichunk.errors import MissingDependencyError as MissingDependencyError
+    from omnichunk.errors import OptionError as OptionError
+    from omnichunk.errors import PluginError as PluginError
+    from omnichunk.errors import UnknownOptionError as UnknownOptionError
+    from omnichunk.errors import UnsupportedFormatError as UnsupportedFormatError
+    from omnichunk.hookspecs import hookimpl as hookimpl
+    from omnichunk.model.chunk import ByteRange as ByteRange
+    from omnichunk.model.chunk import Chunk as Chunk
+    from omnichunk.model.chunk import ChunkContext as ChunkContext
+    from omnichunk.model.chunk import ChunkResult as ChunkResult
+    from omnichunk.model.chunk import EntityInfo as EntityInfo
+    from omnichunk.model.chunk import FileResult as FileResult
+    from omnichunk.model.chunk import ImportInfo as ImportInfo
+    from omnichunk.model.chunk import LineRange as LineRange
+    from omnichunk.model.chunk import SiblingInfo as SiblingInfo
+    from omnichunk.model.declarations import Language as Language
+    from omnichunk.model.declarations import Loader as Loader
+    from omnichunk.model.declarations import Parser as Parser
+    from omnichunk.model.declarations import StructureProvider as StructureProvider
+    from omnichunk.model.declarations import StructureRequest as StructureRequest
+    from omnichunk.model.document import FormatSegment as FormatSegment
+    from omnichunk.model.document import LoadedDocument as LoadedDocument
+    from omnichunk.model.document import Source as Source
+    from omnichunk.model.document import SourceDescriptor as SourceDescriptor
+    from omnichunk.model.options import ChunkOptions as ChunkOptions
+    from omnichunk.model.span import Span as Span
+    from omnichunk.model.span import Strength as Strength
+    from omnichunk.model.span import Structure as Structure
+    from omnichunk.parsing.capabilities import language_capabilities as language_capabilities
+    from omnichunk.registry import PluginRegistry as PluginRegistry
+
+__all__ = ["__version__", *sorted(_NAMES)]  # noqa: PLE0604 (the table is the one list of names)
+
+
+def __getattr__(name: str) -> Any:
+    module = _NAMES.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{module}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_NAMES})

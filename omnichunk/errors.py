@@ -56,8 +56,9 @@ class BudgetError(ChunkingError):
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """``'; did you mean "x"?'`` for the known name closest to ``name``, or an empty string."""
-    close = get_close_matches(name.lower(), {k.lower(): k for k in known}, n=1, cutoff=0.6)
-    return f'; did you mean "{close[0]}"?' if close else ""
+    spelled = {k.lower(): k for k in known}
+    close = get_close_matches(name.lower(), spelled, n=1, cutoff=0.6)
+    return f'; did you mean "{spelled[close[0]]}"?' if close else ""
 
 
 def missing(what: str, package: str, extra: str) -> MissingDependencyError:

@@ -120,6 +120,14 @@ class Span:
             for child in children:
                 child.parent = self
 
+    @classmethod
+    def group(cls, spans: Sequence[Span], parent: Span) -> Span:
+        """A ``run`` of neighbouring children of ``parent``, which stays their parent."""
+        run = cls(spans[0].start, spans[-1].end, "run", spans[0].strength, glue=spans[-1].glue)
+        run.parent = parent
+        run._children = spans
+        return run
+
     @property
     def children(self) -> Sequence[Span]:
         """The spans inside, made now if they were not."""

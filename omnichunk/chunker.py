@@ -1,0 +1,124 @@
+"""Chunker: one configuration, and the ways to run it over texts, files and folders."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from omnichunk import pipeline
+from omnichunk.errors import OptionError
+from omnichunk.finalize.chunks import counted, skipped_ranges
+from omnichunk.model.chunk import Chunk, ChunkResult, FileResult
+from omnichunk.model.document import LoadedDocument, checked
+from omnichunk.model.options import ChunkOptions, build
+from omnichunk.model.options import fingerprint as options_fingerprint
+from omnichunk.registry import PluginRegistry, default_registry
+from omnichunk.sizing import Sizer, make_sizer
+
+_CONTAINERS = (".ipynb", ".tex", ".rst", ".pdf", ".docx")
+
+
+class Chunker:
+    """Splits sources into chunks under one frozen configuration.
+
+    ``Chunker(max_chunk_size=400)`` checks its options at once; see ``ChunkOptions`` for all of them. ``registry``: the
+    plugins to use, else a snapshot of those registered for the process. Every method takes further options for that call
+    alone, checked the same way. A chunker holds no state between calls and may be used from several threads.
+    """
+
+    def __init__(self, registry: PluginRegistry | None = None, **options: Any) -> None:
+        if registry is not None and not isinstance(registry, PluginRegistry):
+            raise TypeError(f"Chunker(): registry must be a PluginRegistry, not {type(registry).__name__}.")
+        self.registry = registry if registry is not None else default_registry().snapshot()
+        self.options = build("Chunker()", None, options, self.registry.loader_options())
+        self._sizer = self._make_sizer(self.options)
+
+    def chunk(self, filepath: str, content: str, **options: Any) -> list[Chunk]:
+        """The chunks of a text; ``filepath`` labels it and tells its format."""
+        return counted(self._text("chunk()", filepath, content, options))
+
+    def stream(self, filepath: str, content: str, **options: Any) -> Iterator[Chunk]:
+        """The chunks of a text as they are made, with ``total_chunks`` -1; otherwise equal to ``chunk``."""
+        return self._text("stream()", filepath, content, options)
+
+    def chunk_with_manifest(self, filepath: str, content: str, **options: Any) -> ChunkResult:
+        """The chunks of a text with proof of completeness.
+
+        Takes canonical text: raises OptionError for the name of a container (``.pdf``) or an extracted format
+        (``.tex``).
+        """
+        if filepath.lower().endswith(_CONTAINERS):
+            raise OptionError(
+                f"{filepath}: chunk_with_manifest() takes canonical text, and this name stands for a structured container. "
+                "Use chunk_file(), or pass the extracted text under another name."
+            )
+        checked_options = self._options("chunk_with_manifest()", options)
+        loaded = pipeline.load(filepath, content, checked_options, self.registry)
+        source = pipeline.describe_source(filepath, loaded, checked_options)
+        chunks = counted(self._run(filepath, loaded, checked_options))
+        gaps = skipped_ranges(chunks, len(loaded.text.encode("utf-8")))
+        diagnostics = chunks[0].context.parse_errors if chunks else loaded.warnings
+        return ChunkResult(source, tuple(chunks), gaps, tuple(diagnostics))
+
+    def chunk_file(self, path: str | os.PathLike[str], encoding: str | None = None, **options: Any) -> list[Chunk]:
+        """The chunks of a file. ``encoding``: of text formats, found out if not named."""
+        return counted(self._file("chunk_file()", path, encoding, options))
+
+    def stream_file(self, path: str | os.PathLike[str], encoding: str | None = None, **options: Any) -> Iterator[Chunk]:
+        """The chunks of a file as they are made, with ``total_chunks`` -1; the file itself is read at once."""
+        return self._file("stream_file()", path, encoding, options)
+
+    def chunk_loaded(self, filepath: str, loaded: LoadedDocument, **options: Any) -> list[Chunk]:
+        """The chunks of a document that a loader, or the caller, has made."""
+        checked_options = self._options("chunk_loaded()", options)
+        return counted(self._run(filepath, checked(loaded, filepath), checked_options))
+
+    def _options(self, where: str, given: dict[str, Any]) -> ChunkOptions:
+        return build(where, self.options, given, self.registry.loader_options()) if given else self.options
+
+    def _make_sizer(self, options: ChunkOptions) -> Sizer:
+        return make_sizer(options, self.registry.tokenizers())
+
+    def _text(self, where: str, filepath: str, content: str, given: dict[str, Any]) -> Iterator[Chunk]:
+        if not isinstance(content, str):
+            raise TypeError(
+                f"{where}: content must be a str, not {type(content).__name__}; use chunk_file() for bytes."
+            )
+        options = self._options(where, given)
+        return self._run(filepath, pipeline.load(filepath, content, options, self.registry), options)
+
+    def _file(
+        self, where: str, path: str | os.PathLike[str], encoding: str | None, given: dict[str, Any]
+    ) -> Iterator[Chunk]:
+        options = self._options(where, given)
+        name = os.fspath(path)
+        return self._run(name, pipeline.load(name, pipeline.read(path), options, self.registry, encoding), options)
+
+    def _run(self, name: str, loaded: LoadedDocument, options: ChunkOptions) -> Iterator[Chunk]:
+        same = options is self.options
+        sizer = self._sizer if same else self._make_sizer(options)
+        source = pipeline.describe_source(name, loaded, options)
+        fingerprint = f"{options_fingerprint(options)}:{self.registry.fingerprint}"
+        return pipeline.stream(name, loaded, source, options, self.registry, sizer, fingerprint)
+
+
+def chunk(filepath: str, content: str, **options: Any) -> list[Chunk]:
+    """``Chunker(**options).chunk(filepath, content)``."""
+    return Chunker(**options).chunk(filepath, content)
+
+
+def chunk_file(path: str | os.PathLike[str], encoding: str | None = None, **options: Any) -> list[Chunk]:
+    """``Chunker(**options).chunk_file(path, encoding)``."""
+    return Chunker(**options).chunk_file(path, encoding)
+
+
+def chunk_loaded_document(
+    filepath: str, loaded: LoadedDocument, options: ChunkOptions | None = None, **more: Any
+) -> list[Chunk]:
+    """The chunks of an explicitly loaded document, under the same budget checks as any source."""
+    chunker = Chunker()
+    if options is not None:
+        chunker.options = options
+        chunker._sizer = chunker._make_sizer(options)
+    return chunker.chunk_loaded(filepath, loaded, **more)

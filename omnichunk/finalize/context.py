@@ -1,0 +1,185 @@
+"""The context of a range: a pure function of the document and the range."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from omnichunk.finalize.place import Place
+from omnichunk.finalize.render import key_path, signature
+from omnichunk.model.chunk import ByteRange, ChunkContext, EntityInfo, ImportInfo, LineRange, SiblingInfo
+from omnichunk.model.span import Span
+from omnichunk.source.positions import PositionIndex
+from omnichunk.structure.build import SpanTree
+
+_SECTION_TYPES = {
+    "heading": "heading", "paragraph": "paragraph", "text": "paragraph", "list": "list", "item": "list",
+    "table": "table", "row": "table", "code": "code", "quote": "quote", "html": "html", "element": "html",
+}  # fmt: skip
+_CONTENT = {"code": "code", "prose": "prose", "markup": "markup", "data": "markup"}
+_SIBLINGS = 2  # on each side
+_SEARCH = 12  # landmarks looked at for them
+_DOC_QUOTES = re.compile(r'^[rRuUbBfF]{0,2}("""|\'\'\'|"|\')|("""|\'\'\'|"|\')\s*$')
+_DOC_MARKS = re.compile(
+    r"^[ \t]*(?:/\*+!?|///?!?|\*+/|\*(?!\*)|#+'?|--+[|^]?|;+|%+)[ \t]?|[ \t]*\*+/\s*$", re.MULTILINE
+)
+
+
+def plain_doc(text: str) -> str:
+    """A docstring or doc comment without its quotes or comment marks, lines dedented to plain sentences."""
+    stripped = _DOC_QUOTES.sub("", text.strip())
+    if stripped == text.strip():
+        stripped = _DOC_MARKS.sub("", stripped)
+    return "\n".join(line.strip() for line in stripped.strip().splitlines()).strip()
+
+
+class Contexts:
+    """Answers ``of(start, end, …)`` for one document; what many chunks share is made once."""
+
+    def __init__(self, tree: SpanTree, positions: PositionIndex) -> None:
+        self._tree = tree
+        self._positions = positions
+        self._entities: dict[int, EntityInfo] = {}
+        self._paths: dict[
+            int, tuple[tuple[EntityInfo, ...], tuple[str, ...], tuple[str, ...], str, tuple[Span, ...]]
+        ] = {}
+        self._imports = tuple(ImportInfo(name, source) for name, source in tree.imports)
+        self._errors = tuple(tree.errors)
+        self._metadata: dict[int, dict[str, Any]] = {}
+
+    def of(self, start: int, end: int, place: Place, span: Span) -> ChunkContext:
+        """The context of ``[start, end)``, whose first atom is ``span`` and lies at ``place``."""
+        scope, headings, crumbs, table, chain = self._path(place)
+        span, more = _lead(span, start, end)
+        if more:
+            headings += more
+            crumbs += more
+        entities = self._inside(start, end, chain)
+        language, content = self._language(start, end, place)
+        return ChunkContext(
+            self._tree.name,
+            language,
+            content,
+            scope,
+            crumbs,
+            entities,
+            self._siblings(start, end, chain),
+            self._imports,
+            headings,
+            "code" if content == "code" else _SECTION_TYPES.get(span.kind, "paragraph"),
+            table,
+            self._errors,
+            dict(place.metadata) if place.metadata else {},
+        )
+
+    def entity(self, span: Span, *, partial: bool) -> EntityInfo:
+        """The entity of a labelled span; ``partial``: the chunk holds less than all of it."""
+        info = self._entities.get(id(span))
+        if info is None:
+            detail = span.detail
+            assert detail is not None
+            text, positions = self._tree.text, self._positions
+            owner = next((a for a in span.ancestors() if a.detail is not None and a.detail.label), None)
+            info = EntityInfo(
+                span.name,
+                detail.label,
+                signature(text, span),
+                plain_doc(text[slice(*detail.doc)]) if detail.doc else "",
+                ByteRange(positions.byte(span.start), positions.byte(span.end)),
+                LineRange(positions.line(span.start), positions.line(max(span.start, span.end - 1))),
+                False,
+                owner.name if owner is not None else None,
+            )
+            self._entities[id(span)] = info
+        if not partial:
+            return info
+        cut = self._entities.get(~id(span))
+        if cut is None:
+            cut = self._entities[~id(span)] = replace(info, is_partial=True)
+        return cut
+
+    def _path(
+        self, place: Place
+    ) -> tuple[tuple[EntityInfo, ...], tuple[str, ...], tuple[str, ...], str, tuple[Span, ...]]:
+        known = self._paths.get(id(place))
+        if known is None:
+            chain = place.chain()
+            named = [span for span in chain if span.kind in ("section", "definition", "entry")]
+            table = next((s.detail.carry for s in reversed(chain) if s.detail is not None and s.detail.carry), None)
+            known = self._paths[id(place)] = (
+                tuple(
+                    self.entity(span, partial=True)
+                    for span in named
+                    if span.kind == "definition" and span.detail is not None and span.detail.label
+                ),
+                tuple(span.name for span in named if span.kind == "section"),
+                tuple(span.name for span in named if span.kind != "entry")
+                + ((key_path(named),) if key_path(named) else ()),
+                self._tree.text[table[0] : table[1]] if table else "",
+                tuple(span for span in chain if span.detail is not None and span.detail.label),
+            )
+        return known
+
+    def _inside(self, start: int, end: int, chain: Sequence[Span]) -> tuple[EntityInfo, ...]:
+        marks = self._tree.landmarks
+        found = [self.entity(span, partial=True) for span in chain]
+        i = bisect_left(marks.starts, start)
+        starts, spans = marks.starts, marks.spans
+        while i < len(starts) and starts[i] < end:
+            span = spans[i]
+            found.append(self.entity(span, partial=span.end > end))
+            i += 1
+        return tuple(found)
+
+    def _siblings(self, start: int, end: int, chain: Sequence[Span]) -> tuple[SiblingInfo, ...]:
+        marks = self._tree.landmarks
+        if not marks.starts:
+            return ()
+        first, last = bisect_left(marks.starts, start), bisect_left(marks.starts, end)
+        owner = marks.owners[first] if first < last else (chain[-1] if chain else None)
+        before = self._neighbours(range(first - 1, max(-1, first - 1 - _SEARCH), -1), owner, "before")
+        after = self._neighbours(range(last, min(len(marks.starts), last + _SEARCH)), owner, "after")
+        return (*reversed(before), *after)
+
+    def _neighbours(self, indices: range, owner: Span | None, position: str) -> list[SiblingInfo]:
+        marks = self._tree.landmarks
+        found: list[SiblingInfo] = []
+        for i in indices:
+            span = marks.spans[i]
+            if marks.owners[i] is owner and span.detail is not None:
+                found.append(SiblingInfo(span.name, span.detail.label, position, len(found) + 1))
+                if len(found) == _SIBLINGS:
+                    break
+            elif span is owner:
+                break
+        return found
+
+    def _language(self, start: int, end: int, place: Place) -> tuple[str, str]:
+        language = place.language
+        kind = _CONTENT[self._tree.kind_of(language)]
+        blocks = self._tree.landmarks.blocks
+        if not blocks or kind == "code":
+            return language, kind
+        i = bisect_left(blocks, (start + 1,)) - 1
+        if i >= 0 and blocks[i][1] > start:
+            inside = end <= blocks[i][1] or self._tree.text[blocks[i][1] : end].isspace()
+            return (blocks[i][2] or language, "code") if inside else (language, "hybrid")
+        return language, "hybrid" if i + 1 < len(blocks) and blocks[i + 1][0] < end else kind
+
+
+def _lead(span: Span, start: int, end: int) -> tuple[Span, tuple[str, ...]]:
+    """The first content of ``[start, end)``, which begins with ``span``, and the titles of the sections that open there.
+
+    A heading directly followed by the heading of a subsection opens both.
+    """
+    while span.parent is not None and span.parent.start >= start and span.parent.kind not in ("part", "document"):
+        span = span.parent
+    titles: list[str] = []
+    while span.kind in ("section", "run") and span.known and span.start < end:
+        if span.kind == "section" and span.name:
+            titles.append(span.name)
+        span = next((child for child in span.known if child.kind != "heading"), span.known[0])
+    return span, tuple(titles)

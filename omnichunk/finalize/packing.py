@@ -1,0 +1,135 @@
+"""Atoms and a budget to ranges: which atoms share a chunk.
+
+A small dynamic programme over the atoms of a window. Its cost: squared distance of a chunk's size to the target, the
+price of the cut after it, a price a chunk. The budget is kept by counting: a range is rendered and counted before it
+is accepted, and the plan is mended where an estimate was wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+
+from omnichunk.finalize.boundaries import Atom, Boundaries
+from omnichunk.finalize.gauge import Gauge
+from omnichunk.finalize.render import Fitter, Headers, Payload
+from omnichunk.model.options import ChunkOptions
+from omnichunk.model.span import Strength
+
+_PRICE = {
+    Strength.PART: 0.0,
+    Strength.SECTION: 0.02,
+    Strength.BLOCK: 0.12,
+    Strength.ITEM: 0.2,
+    Strength.LINE: 0.3,
+    Strength.SENTENCE: 0.35,
+    Strength.CLAUSE: 0.6,
+    Strength.WORD: 0.8,
+    Strength.CLUSTER: 1.2,
+    Strength.CODE_POINT: 2.0,
+}
+_PRICES = [_PRICE[strength] for strength in sorted(Strength)]
+_DEPTH = 0.015  # a level further down in the tree
+_DEEP = 12  # levels that are told apart
+_CHUNK = 0.06  # a chunk more
+_TINY = 0.5  # a chunk below min_chunk_size
+_AHEAD = 8  # budgets of text that are planned at once
+_KEPT = 3  # of which this many are planned again with what follows
+
+
+class Packer:
+    """Packs the atoms of one document."""
+
+    def __init__(
+        self, boundaries: Boundaries, gauge: Gauge, headers: Headers, fitter: Fitter, options: ChunkOptions
+    ) -> None:
+        self._boundaries = boundaries
+        self._at = gauge.at
+        self._header = headers.at
+        self._fit = fitter.fit
+        self._budget = options.max_chunk_size
+        self._minimum = options.min_chunk_size
+        self._target = max(1.0, options.max_chunk_size * options.target_fill)
+
+    def payloads(self) -> Iterator[Payload]:
+        """Rendered ranges that tile the text, in order, each within the budget."""
+        window: list[Atom] = []
+        ahead = self._budget * _AHEAD
+        for atom in self._boundaries.atoms():
+            if atom.barrier and window:
+                yield from self._emit(window, 0)
+                window = []
+            elif window and self._at(atom.end) - self._at(window[0].start) > ahead:
+                window = yield from self._emit(window, self._budget * _KEPT)
+            window.append(atom)
+        if window:
+            yield from self._emit(window, 0)
+
+    def _emit(self, atoms: list[Atom], keep: float) -> Generator[Payload, None, list[Atom]]:
+        """Pack ``atoms`` up to the last ``keep`` of them (in the unit of the budget), which are returned."""
+        last = self._at(atoms[-1].end)
+        i, ends = 0, self._plan(atoms)
+        while i < len(atoms):
+            first, j = atoms[i], ends[i]
+            if keep and last - self._at(first.start) <= keep:
+                break
+            fitted = self._fit(first.start, atoms[j - 1].end, first.place, first.span, alone=j == i + 1)
+            if isinstance(fitted, Payload):
+                yield fitted
+                i = j
+            elif j > i + 1:
+                ends[i] = self._shorter(atoms, i, j, fitted)
+            else:
+                parts = self._boundaries.divide(first, fitted)
+                if len(parts) == 1:
+                    yield self._kept(first)
+                    i += 1
+                else:
+                    i, atoms = 0, [*parts, *atoms[i + 1 :]]
+                    ends = self._plan(atoms)
+        return atoms[i:]
+
+    def _kept(self, atom: Atom) -> Payload:
+        fitted = self._fit(atom.start, atom.end, atom.place, atom.span, alone=True, preserve=True)
+        assert isinstance(fitted, Payload)
+        return fitted
+
+    def _shorter(self, atoms: list[Atom], i: int, j: int, excess: float) -> int:
+        """An earlier end for a chunk from atom ``i`` that was counted ``excess`` times too large when it ended at ``j``."""
+        start = self._at(atoms[i].start)
+        most = (self._at(atoms[j - 1].end) - start) / excess
+        while j > i + 2 and self._at(atoms[j - 2].end) - start > most:
+            j -= 1
+        return j - 1
+
+    def _plan(self, atoms: list[Atom]) -> list[int]:
+        """``ends[i]``: where the best chunk that starts with atom ``i`` ends, as an index into ``atoms``."""
+        count = len(atoms)
+        if count == 1:
+            return [1]
+        at = self._at
+        starts = [at(atom.start) for atom in atoms]
+        starts.append(at(atoms[-1].end))
+        prices = [_PRICES[atom.strength] + _DEPTH * min(atom.depth, _DEEP) + _CHUNK for atom in atoms]
+        prices.append(_CHUNK)
+        best = [0.0] * (count + 1)
+        ends = [0] * count
+        budget, target, minimum = self._budget, self._target, self._minimum
+        header = self._header
+        for i in range(count - 1, -1, -1):
+            shift = starts[i] - header(atoms[i].place).room
+            least, end = float("inf"), i + 1
+            for j in range(i + 1, count + 1):
+                size = starts[j] - shift
+                if size > budget and j > i + 1:
+                    break
+                distance = (size - target) / target
+                cost = best[j] + prices[j] + distance * distance
+                if size < minimum:
+                    cost += _TINY
+                if cost < least:
+                    least, end = cost, j
+                if j < count and atoms[j].barrier:
+                    break
+            best[i] = least
+            ends[i] = end
+        return ends

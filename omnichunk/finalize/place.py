@@ -1,0 +1,57 @@
+"""Places: what encloses a position.
+
+A place is one link of a chain, innermost first, so entering a span costs the same at any depth. What a chunk says about
+itself depends on the place it starts at alone; that is why room for it can be reserved before cutting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from omnichunk.model.span import Span
+
+if TYPE_CHECKING:
+    from omnichunk.finalize.render import Header
+
+_DEEPEST = 200  # links that are read; a deeper chain keeps its innermost ones
+
+
+class Place:
+    """The innermost enclosing span that the context names, and the place around it.
+
+    ``language`` and ``metadata``: of the innermost part or injection. ``header``: kept here by ``Headers``.
+    """
+
+    __slots__ = ("header", "language", "metadata", "outer", "span")
+
+    def __init__(
+        self, span: Span | None, outer: Place | None, language: str, metadata: Mapping[str, object] | None
+    ) -> None:
+        self.span = span
+        self.outer = outer
+        self.language = language
+        self.metadata = metadata
+        self.header: Header | None = None
+
+    def enter(self, span: Span) -> Place:
+        """The place of positions inside ``span`` and not at its start; this one if ``span`` has nothing to say."""
+        detail = span.detail
+        if span.kind == "part" and detail is not None:
+            return Place(span, self, detail.language, detail.metadata)
+        named = span.name and span.kind in ("section", "definition", "entry")
+        if named or (detail is not None and (detail.carry is not None or detail.language)):
+            language = detail.language if detail is not None and detail.language else self.language
+            return Place(span, self, language, self.metadata)
+        return self
+
+    def chain(self) -> list[Span]:
+        """The enclosing spans that have something to say, outermost first."""
+        spans: list[Span] = []
+        place: Place | None = self
+        while place is not None and len(spans) < _DEEPEST:
+            if place.span is not None:
+                spans.append(place.span)
+            place = place.outer
+        spans.reverse()
+        return spans

@@ -1,0 +1,86 @@
+"""From source to chunks, top to bottom: every stage is called once, here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from omnichunk.errors import LoadError
+from omnichunk.finalize.boundaries import Boundaries
+from omnichunk.finalize.chunks import Finisher
+from omnichunk.finalize.context import Contexts
+from omnichunk.finalize.gauge import gauge_for
+from omnichunk.finalize.packing import Packer
+from omnichunk.finalize.render import Fitter, Headers
+from omnichunk.model.chunk import Chunk
+from omnichunk.model.document import LoadedDocument, Source, SourceDescriptor, checked, refuse_surrogates, revision
+from omnichunk.model.options import ChunkOptions
+from omnichunk.sizing import Sizer
+from omnichunk.source.positions import PositionIndex
+from omnichunk.structure.build import build
+
+if TYPE_CHECKING:
+    from omnichunk.registry import PluginRegistry
+
+
+def read(path: str | os.PathLike[str]) -> bytes:
+    """The bytes of a file; LoadError says why they cannot be had."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise LoadError(f"{os.fspath(path)}: cannot be read: {reason}.") from error
+
+
+def load(
+    name: str,
+    data: bytes | str,
+    options: ChunkOptions,
+    registry: PluginRegistry,
+    encoding: str | None = None,
+) -> LoadedDocument:
+    """Let the registry's loader for ``name`` read ``data``, and check what it returns.
+
+    ``encoding``: what the caller named, or ``None`` to find out. Raises LoadError, or UnsupportedFormatError.
+    """
+    if isinstance(data, str):
+        refuse_surrogates(data, name)
+    source = Source(name, data, encoding, options.language, options.loader_options)
+    return checked(registry.loader_for(source, options.loader).load(source), name)
+
+
+def describe_source(name: str, loaded: LoadedDocument, options: ChunkOptions) -> SourceDescriptor:
+    """The descriptor every chunk of ``loaded`` carries."""
+    metadata = dict(loaded.metadata)
+    if loaded.warnings:
+        metadata["warnings"] = list(loaded.warnings)
+    return SourceDescriptor(
+        options.source_id or name,
+        revision(loaded.text),
+        loaded.encoding,
+        loaded.normalization,
+        loaded.format_name,
+        metadata,
+    )
+
+
+def stream(
+    name: str,
+    loaded: LoadedDocument,
+    source: SourceDescriptor,
+    options: ChunkOptions,
+    registry: PluginRegistry,
+    sizer: Sizer,
+    fingerprint: str,
+) -> Iterator[Chunk]:
+    """The chunks of a checked document in order, made as they are asked for."""
+    tree = build(loaded, registry, name)
+    gauge = gauge_for(tree.text, sizer)
+    headers = Headers(tree, sizer, options)
+    fitter = Fitter(tree, sizer, options, headers)
+    boundaries = Boundaries(tree, gauge, options, headers)
+    positions = PositionIndex(tree.text)
+    finisher = Finisher(tree.text, source, Contexts(tree, positions), positions, sizer, options, fingerprint)
+    return finisher.chunks(Packer(boundaries, gauge, headers, fitter, options).payloads())

@@ -1,0 +1,175 @@
+"""Segments to one tree: asks a provider for each segment, shifts the spans, fills the gaps, follows injections late."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from omnichunk.errors import OptionError
+from omnichunk.model.declarations import StructureRequest
+from omnichunk.model.document import FormatSegment, LoadedDocument
+from omnichunk.model.span import Detail, Span, Strength, Structure
+
+if TYPE_CHECKING:
+    from omnichunk.registry import PluginRegistry
+
+_NAMELESS = frozenset({"markdown"})
+
+
+@dataclass(slots=True)
+class Landmarks:
+    """The spans the context names, in document order: entities, and blocks of code inside prose.
+
+    ``starts[i]`` is the start of ``spans[i]``; ``owners[i]`` the nearest enclosing entity, or ``None``.
+    """
+
+    starts: list[int] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
+    owners: list[Span | None] = field(default_factory=list)
+    blocks: list[tuple[int, int, str]] = field(default_factory=list)
+
+    def collect(self, spans: Sequence[Span], owner: Span | None) -> None:
+        """Add the entities among ``spans`` and their known descendants, which lie inside ``owner``."""
+        found: list[tuple[Span, Span | None]] = []
+        blocks: list[tuple[int, int, str]] = []
+        stack = [(span, owner) for span in reversed(spans)]
+        while stack:
+            span, above = stack.pop()
+            detail = span.detail
+            if detail is not None:
+                if span.kind == "code":
+                    blocks.append((span.start, span.end, detail.language))
+                elif detail.label:
+                    found.append((span, above))
+                    above = span
+            known = span.known
+            if known:
+                stack.extend([(child, above) for child in reversed(known)])
+        if blocks:
+            at = bisect_left(self.blocks, blocks[0])
+            self.blocks[at:at] = blocks
+        if found:
+            at = bisect_left(self.starts, found[0][0].start)
+            while at < len(self.spans) and self.spans[at].start == found[0][0].start:
+                at += 1
+            self.starts[at:at] = [span.start for span, _ in found]
+            self.spans[at:at] = [span for span, _ in found]
+            self.owners[at:at] = [above for _, above in found]
+
+
+@dataclass(slots=True)
+class SpanTree:
+    """All that is known of a document's structure.
+
+    ``root``: kind ``document``, covers the whole text. ``name``: source label. ``language``, ``content``: of most of it,
+    and that language's kind. ``label``: what a chunk without any heading is called, empty if a name would only harm
+    (measured for Markdown). ``errors``: diagnostics, the loader's warnings first.
+    """
+
+    text: str
+    root: Span
+    name: str
+    language: str
+    content: str
+    registry: PluginRegistry
+    label: str = ""
+    imports: list[tuple[str, str]] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    landmarks: Landmarks = field(default_factory=Landmarks)
+
+    def kind_of(self, language: str) -> str:
+        """``code``, ``prose`` or ``markup``."""
+        return self.registry.kind_of(language)
+
+    def open(self, span: Span) -> Sequence[Span]:
+        """The children of ``span``, made now if need be, injected languages included."""
+        late = span.opener is not None
+        children = span.children
+        detail = span.detail
+        if not children and detail is not None and detail.inner is not None and detail.language:
+            children = self._inject(span, detail.language, *detail.inner)
+            late = True
+        if late and children:
+            self.landmarks.collect(children, self._owner(span))
+        return children
+
+    def _owner(self, span: Span) -> Span | None:
+        inside: Span | None = span
+        while inside is not None and (inside.detail is None or not inside.detail.label):
+            inside = inside.parent
+        return inside
+
+    def _inject(self, span: Span, language: str, start: int, end: int) -> Sequence[Span]:
+        try:
+            language = self.registry.canonical(language)
+        except OptionError:
+            return ()  # an info string is free text; an unknown one leaves the block to the ladder
+        structure = describe(self.registry, self.text[start:end], language, self.name)
+        for child in structure.spans:
+            child.shift(start)
+            child.parent = span
+        return structure.spans
+
+
+def describe(registry: PluginRegistry, text: str, language: str, name: str) -> Structure:
+    """The spans of ``text`` by the provider of ``language``, relative to ``text``."""
+    return registry.provider_for(language).spans(StructureRequest(text, language, name))
+
+
+def build(loaded: LoadedDocument, registry: PluginRegistry, name: str) -> SpanTree:
+    """The tree of a checked document.
+
+    One segment over the whole text gives its spans directly below the root. Several give a ``part`` each, and so does
+    text between segments, which inherits nothing from its neighbours.
+    """
+    text = loaded.text
+    segments = loaded.segments or (() if not text else (FormatSegment(0, len(text)),))
+    languages = [_language(segment, registry) for segment in segments]
+    main = max(languages, key=languages.count) if languages else "text"
+    tree = SpanTree(text, Span(0, len(text), "document", Strength.PART), name, main, registry.kind_of(main), registry)
+    tree.errors.extend(loaded.warnings)
+    parts: list[Span] = []
+    for segment, language in zip(segments, languages):
+        start, end = segment.char_start, segment.char_end
+        structure = describe(registry, text[start:end], language, name)
+        for span in structure.spans:
+            span.shift(start)
+        tree.imports.extend(structure.imports)
+        tree.errors.extend(structure.errors)
+        metadata = {k: v for k, v in segment.metadata.items() if k != "language"}
+        if structure.backend:
+            metadata["parser_backend"] = structure.backend
+        detail = Detail(language=language, metadata=metadata)
+        parts.append(Span(start, end, "part", Strength.PART, detail=detail, children=structure.spans))
+    tree.root = Span(0, len(text), "document", Strength.PART, children=_with_gaps(parts, text))
+    tree.landmarks.collect(tree.root.children, None)
+    if main not in _NAMELESS and not any(span.kind == "section" for span in tree.landmarks.spans):
+        tree.label = name.replace("\\", "/").rsplit("/", 1)[-1]
+    return tree
+
+
+def _language(segment: FormatSegment, registry: PluginRegistry) -> str:
+    named = segment.metadata.get("language")
+    if not named:
+        return "text"
+    try:
+        return registry.canonical(str(named))
+    except OptionError:
+        return "text"  # a loader may meet languages nobody here knows (a notebook kernel); its code stays text
+
+
+def _with_gaps(parts: Sequence[Span], text: str) -> list[Span]:
+    """``parts`` with a part of their own for what is written between them; white space stays with the part before."""
+    filled: list[Span] = []
+    at = 0
+    for part in [*parts, None]:
+        start = len(text) if part is None else part.start
+        if at < start and not text[at:start].isspace():
+            gap: Mapping[str, object] = {}
+            filled.append(Span(at, start, "part", Strength.PART, detail=Detail(language="text", metadata=gap)))
+        if part is not None:
+            filled.append(part)
+            at = part.end
+    return filled

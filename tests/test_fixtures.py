@@ -1,0 +1,101 @@
+"""Cases as data: ``fixtures/<case>/{case.toml, input.*, expected.json}``; ``--update`` rewrites what is expected.
+
+``case.toml``: ``about`` (what the case is about), optional ``name`` (label of the source), ``[options]``, and either
+``error`` (a part of the message of the ChunkingError it must end in) or ``expected.json`` beside it. ``input`` may be
+given as a Python expression instead of a file where a file would be unreadable (``input = "'x' * 1_000_000"``). An
+expectation that is too long to read holds the SHA-256 of the texts instead of the texts.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from support import check_invariants
+
+from omnichunk import Chunker, ChunkingError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+CASES = sorted(p.parent.name for p in FIXTURES.glob("*/case.toml"))
+LONG = 20_000
+
+
+def read(case: str):
+    folder = FIXTURES / case
+    described = tomllib.loads((folder / "case.toml").read_text(encoding="utf-8"))
+    files = sorted(folder.glob("input.*"))
+    if files:
+        data = files[0].read_bytes()
+        name = described.get("name", files[0].name)
+    else:
+        data = eval(described["input"], {"__builtins__": {"bytes": bytes, "range": range, "chr": chr}})
+        name = described["name"]
+    return described, name, data
+
+
+def chunks_of(name, data, options, folder):
+    """Chunks of text as text, of bytes as a file."""
+    if isinstance(data, str):
+        return Chunker(**options).chunk(name, data)
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return Chunker(**options).chunk_file(path)
+
+
+def summary(chunks):
+    """What a fixture records of its chunks: enough to see a change, little enough to read."""
+    if sum(len(c.text) for c in chunks) > LONG:
+        digest = sha256("\0".join(c.contextualized_text for c in chunks).encode()).hexdigest()
+        return {"chunks": len(chunks), "sha256": digest, "errors": list(chunks[0].context.parse_errors)}
+    rows = []
+    for c in chunks:
+        row = {"lines": [c.line_range.start, c.line_range.end], "payload": c.contextualized_text}
+        if c.contextualized_text != c.text:
+            row["text"] = c.text
+        x = c.context
+        row["context"] = {
+            "language": x.language,
+            "content": x.content_type,
+            "section": x.section_type,
+            "headings": list(x.heading_hierarchy),
+            "scope": [e.name for e in x.scope],
+            "entities": [f"{e.type} {e.name}" + (" (partial)" if e.is_partial else "") for e in x.entities],
+            "errors": list(x.parse_errors),
+        }
+        row["context"] = {k: v for k, v in row["context"].items() if v}
+        for key in ("context_omitted", "context_shortened"):
+            if key in c.metadata:
+                row[key] = c.metadata[key]
+        rows.append(row)
+    return rows
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_fixture(case, request, tmp_path):
+    described, name, data = read(case)
+    options = described.get("options", {})
+    if "error" in described:
+        with pytest.raises(ChunkingError) as caught:
+            chunks_of(name, data, options, tmp_path)
+        assert described["error"] in str(caught.value)
+        return
+    chunks = chunks_of(name, data, options, tmp_path)
+    found = json.loads(json.dumps(summary(chunks)))
+    expected = FIXTURES / case / "expected.json"
+    if request.config.getoption("--update"):
+        expected.write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    assert found == json.loads(expected.read_text(encoding="utf-8"))
+    if isinstance(data, str):
+        check_invariants(name, data, **options)
+        check_invariants(name, data, **{**options, "coverage_policy": "lossless"})
+    else:
+        assert chunks == chunks_of(name, data, options, tmp_path)
