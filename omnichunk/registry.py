@@ -98,6 +98,7 @@ class PluginRegistry(PluginSet):
         if lookup is None or lookup[0] != self._revised:
             module = import_module(LANGUAGES)
             strange = self._strange["languages"]
+            module.declare(strange.values())
             lookup = self._revised, module.Languages(self.languages().values()) if strange else module.builtin()
             self._lookup = lookup
         return lookup[1]

@@ -69,7 +69,7 @@
 
 (import_statement (import_clause (identifier) @name) source: (string (string_fragment) @source)) @import
 (import_statement
-  (import_clause (named_imports (import_specifier name: (_) @name)))
+  (import_clause (named_imports [(import_specifier name: (_) @name !alias) (import_specifier alias: (_) @name)]))
   source: (string (string_fragment) @source)) @import
 (import_statement
   (import_clause (namespace_import (identifier) @name))

@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING, Any
 
 from omnichunk.errors import PluginError
 from omnichunk.model.declarations import Language
-from omnichunk.parsing.languages import PACK, builtin, pack_names, read_tables
+from omnichunk.parsing.languages import PACK, lookup, pack_names, read_tables
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -198,39 +198,47 @@ _KIND = {
 }  # fmt: skip
 
 
+def guessed_kinds(language: tree_sitter.Language) -> dict[str, str]:
+    """Node kinds named like ``function_definition`` -> kind of definition; empty when no node has a ``name`` field."""
+    count = language.node_kind_count if language.field_id_for_name("name") else 0
+    visible = (i for i in range(count) if language.node_kind_is_named(i) and language.node_kind_is_visible(i))
+    guesses = ((kind, _GUESS.fullmatch(kind)) for kind in (language.node_kind_for_id(i) or "" for i in visible))
+    return {kind: _KIND.get(guess[1], guess[1]) for kind, guess in guesses if guess}
+
+
 def guessed_tags(language: tree_sitter.Language) -> str:
-    """Patterns for a grammar without ``tags.scm``: kinds named like ``function_definition`` with a ``name`` field."""
+    """Patterns for a grammar without ``tags.scm``: the ``guessed_kinds`` that can have a ``name``.
+
+    A query costs up to 30 ms to compile, whatever its length, and one is needed for every kind.
+    """
     from tree_sitter import Query, QueryError
 
     patterns = []
-    for i in range(language.node_kind_count if language.field_id_for_name("name") else 0):
-        kind = language.node_kind_for_id(i) or ""
-        guess = _GUESS.fullmatch(kind)
-        if guess and language.node_kind_is_named(i) and language.node_kind_is_visible(i):
-            pattern = f"({kind} name: (_) @name) @definition.{_KIND.get(guess[1], guess[1])}\n"
-            try:
-                Query(language, pattern)
-            except QueryError:
-                continue
-            patterns.append(pattern)
-    return "".join(dict.fromkeys(patterns))
+    for kind, label in guessed_kinds(language).items():
+        pattern = f"({kind} name: (_) @name) @definition.{label}\n"
+        try:
+            Query(language, pattern)
+        except QueryError:
+            continue
+        patterns.append(pattern)
+    return "".join(patterns)
 
 
 def grammar(language: str | Language) -> Grammar | None:
     """The grammar of a canonical language (or a declaration), loaded once; ``None`` if ``unavailable`` says why."""
-    loaded = _load(builtin().get(language) if isinstance(language, str) else language)
+    loaded = _load(lookup(language) if isinstance(language, str) else language)
     return loaded if isinstance(loaded, Grammar) else None
 
 
 def unavailable(language: str | Language) -> str:
     """Why there is no grammar for the language, as part of a sentence; empty when there is one."""
-    loaded = _load(builtin().get(language) if isinstance(language, str) else language)
+    loaded = _load(lookup(language) if isinstance(language, str) else language)
     return loaded if isinstance(loaded, str) else ""
 
 
 def fallback(language: str | Language) -> Mapping[str, re.Pattern[str]]:
     """Definition kind -> regular expression with a group ``name``, for languages whose grammar is not available."""
-    return _fallback(builtin().get(language) if isinstance(language, str) else language)
+    return _fallback(lookup(language) if isinstance(language, str) else language)
 
 
 @cache
@@ -240,7 +248,7 @@ def _fallback(language: Language) -> Mapping[str, re.Pattern[str]]:
 
 def registered(language: str | Language) -> tuple[str, str]:
     """Where the parser of a language would come from: ``(wheel, name in the pack)``, each empty if nowhere."""
-    declared = builtin().get(language) if isinstance(language, str) else language
+    declared = lookup(language) if isinstance(language, str) else language
     table = read_tables(declared).get("grammar", {})
     bare = declared.name if not declared.folder or declared.provider == "code" else ""
     return table.get("package", ""), table.get("pack", bare)
