@@ -44,9 +44,11 @@ _NAMES = {
     "UnknownOptionError": "errors",
     "UnsupportedFormatError": "errors",
     "chunk": "chunker",
-
+    "chunk_directory": "chunker",
     "chunk_file": "chunker",
+    "chunk_from_dict": "serialization",
     "chunk_loaded_document": "chunker",
+    "chunk_to_dict": "serialization",
     "hookimpl": "hookspecs",
     "language_capabilities": "parsing.capabilities",
 }
@@ -90,8 +92,10 @@ if TYPE_CHECKING:
     from omnichunk.model.span import Structure as Structure
     from omnichunk.parsing.capabilities import language_capabilities as language_capabilities
     from omnichunk.registry import PluginRegistry as PluginRegistry
+    from omnichunk.serialization import chunk_from_dict as chunk_from_dict
+    from omnichunk.serialization import chunk_to_dict as chunk_to_dict
 
-__all__ = ["__version__", *sorted(_NAMES)]  # noqa: PLE0604 (the table is the one list of names)
+__all__ = ["__version__", *sorted(_NAMES)]
 
 
 def __getattr__(name: str) -> Any:

@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from copy import copy
+from time import perf_counter
 from typing import Any
 
 from omnichunk import pipeline
-from omnichunk.errors import OptionError
+from omnichunk.errors import ChunkingError, OptionError, UnsupportedFormatError
 from omnichunk.finalize.chunks import counted, skipped_ranges
 from omnichunk.model.chunk import Chunk, ChunkResult, FileResult
-from omnichunk.model.document import LoadedDocument, checked
+from omnichunk.model.document import LoadedDocument, Source, checked
 from omnichunk.model.options import ChunkOptions, build
 from omnichunk.model.options import fingerprint as options_fingerprint
 from omnichunk.registry import PluginRegistry, default_registry
 from omnichunk.sizing import Sizer, make_sizer
+from omnichunk.source.decode import looks_binary
+from omnichunk.walk import EVERYTHING, Entry, walk
 
 _CONTAINERS = (".ipynb", ".tex", ".rst", ".pdf", ".docx")
+_DIRECTORY = ("glob", "exclude", "concurrency", "encoding", "include_hidden", "max_bytes")
+_SNIFFED = 8192
+"""Bytes of a file of a folder that are looked at before the rest is read."""
 
 
 class Chunker:
     """Splits sources into chunks under one frozen configuration.
 
     ``Chunker(max_chunk_size=400)`` checks its options at once; see ``ChunkOptions`` for all of them. ``registry``: the
-    plugins to use, else a snapshot of those registered for the process. Every method takes further options for that call
-    alone, checked the same way. A chunker holds no state between calls and may be used from several threads.
+    plugins to use, else a snapshot of those registered for the process. Every method takes further options for that
+    call alone, checked the same way. A chunker holds no state between calls and may be used from several threads.
     """
 
     def __init__(self, registry: PluginRegistry | None = None, **options: Any) -> None:
@@ -50,7 +57,7 @@ class Chunker:
         """
         if filepath.lower().endswith(_CONTAINERS):
             raise OptionError(
-                f"{filepath}: chunk_with_manifest() takes canonical text, and this name stands for a structured container. "
+                f"{filepath}: chunk_with_manifest() takes canonical text, and this name is that of a container. "
                 "Use chunk_file(), or pass the extracted text under another name."
             )
         checked_options = self._options("chunk_with_manifest()", options)
@@ -73,6 +80,96 @@ class Chunker:
         """The chunks of a document that a loader, or the caller, has made."""
         checked_options = self._options("chunk_loaded()", options)
         return counted(self._run(filepath, checked(loaded, filepath), checked_options))
+
+    def chunk_bytes(self, name: str, data: bytes, encoding: str | None = None, **options: Any) -> list[Chunk]:
+        """The chunks of what a file called ``name`` would hold; equal to ``chunk_file`` of that file."""
+        checked_options = self._options("chunk_bytes()", options)
+        loaded = pipeline.load(name, data, checked_options, self.registry, encoding)
+        return counted(self._run(name, loaded, checked_options))
+
+    def chunk_directory(
+        self,
+        path: str | os.PathLike[str],
+        glob: str | Iterable[str] = EVERYTHING,
+        exclude: str | Iterable[str] | None = None,
+        concurrency: int = 1,
+        encoding: str | None = None,
+        include_hidden: bool = False,
+        **options: Any,
+    ) -> list[FileResult]:
+        """A result for every file of a folder that was asked for, in the order of ``walk``; see ``iter_directory``."""
+        return list(self.iter_directory(path, glob, exclude, concurrency, encoding, include_hidden, **options))
+
+    def iter_directory(
+        self,
+        path: str | os.PathLike[str],
+        glob: str | Iterable[str] = EVERYTHING,
+        exclude: str | Iterable[str] | None = None,
+        concurrency: int = 1,
+        encoding: str | None = None,
+        include_hidden: bool = False,
+        *,
+        max_bytes: int | None = None,
+        report_ignored: bool = False,
+        **options: Any,
+    ) -> Iterator[FileResult]:
+        """The results of ``chunk_directory``, each made when it is asked for.
+
+        ``glob``, ``exclude``, ``include_hidden``, ``max_bytes``: which files, see ``walk``. A ChunkingError makes its
+        file ``failed`` and the run goes on; a format nobody reads and a binary file are ``skipped``. What the caller's
+        rules or ignore files leave out is reported, as skipped, only with ``report_ignored``. Raises LoadError when
+        ``path`` is no folder, OptionError for what would be wrong for every file; exceptions of the caller's own
+        callables propagate.
+        """
+        where = "chunk_directory()"
+        if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
+            raise OptionError(f"{where}: concurrency={concurrency!r}; a whole number of at least 1 is needed.")
+        if concurrency > 1:
+            raise OptionError(
+                f"{where}: concurrency={concurrency}; this version runs one file after the other. Leave it at 1."
+            )
+        worker = copy(self)
+        worker.options = self._options(where, options)
+        if worker.options is not self.options:
+            worker._sizer = worker._make_sizer(worker.options)
+        if worker.options.source_id is not None:
+            raise OptionError(f"{where}: source_id names a single source; files of a folder are named by their paths.")
+        entries = walk(path, glob, exclude, include_hidden, max_bytes)
+        return (worker._result(e, encoding) for e in entries if report_ignored or e.verdict != "ignored")
+
+    def _result(self, entry: Entry, encoding: str | None) -> FileResult:
+        name = entry.path
+        if entry.verdict == "failed":
+            return FileResult(name, error=f"{name}: {entry.reason}.", outcome="failed")
+        if entry.verdict != "found":
+            return FileResult(name, error=entry.reason, outcome="skipped", size=entry.size)
+        started = perf_counter()
+        chunks: list[Chunk] = []
+        notes: tuple[str, ...] = ()
+        error, outcome = None, "ok"
+        try:
+            if encoding is None and self._is_binary(name):
+                error, outcome = "binary", "skipped"
+            else:
+                loaded = pipeline.load(name, pipeline.read(name), self.options, self.registry, encoding)
+                chunks = counted(self._run(name, loaded, self.options))
+                notes = chunks[0].context.parse_errors if chunks else tuple(loaded.warnings)
+        except OptionError:
+            raise
+        except UnsupportedFormatError:
+            error, outcome = "format not supported", "skipped"
+        except ChunkingError as raised:
+            error, outcome = str(raised), "failed"
+        return FileResult(name, tuple(chunks), error, outcome, notes, perf_counter() - started, entry.size)
+
+    def _is_binary(self, path: str) -> bool:
+        """Whether a file that no loader of a container would be given looks like none of text."""
+        try:
+            with open(path, "rb") as file:
+                head = file.read(_SNIFFED)
+        except OSError:
+            return False  # reading it as a whole says what is wrong
+        return looks_binary(head) and not self.registry.loader_for(Source(path, head), self.options.loader).binary
 
     def _options(self, where: str, given: dict[str, Any]) -> ChunkOptions:
         return build(where, self.options, given, self.registry.loader_options()) if given else self.options
@@ -111,6 +208,12 @@ def chunk(filepath: str, content: str, **options: Any) -> list[Chunk]:
 def chunk_file(path: str | os.PathLike[str], encoding: str | None = None, **options: Any) -> list[Chunk]:
     """``Chunker(**options).chunk_file(path, encoding)``."""
     return Chunker(**options).chunk_file(path, encoding)
+
+
+def chunk_directory(path: str | os.PathLike[str], **options: Any) -> list[FileResult]:
+    """``Chunker(**options).chunk_directory(path)``; ``glob``, ``exclude`` and what else it takes go to the method."""
+    where = {name: options.pop(name) for name in _DIRECTORY if name in options}
+    return Chunker(**options).chunk_directory(path, **where)
 
 
 def chunk_loaded_document(

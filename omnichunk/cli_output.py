@@ -1,0 +1,221 @@
+"""What the command line writes: chunks in a format, a summary, progress, and a file that is whole or not there."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import os
+import stat
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import IO, TYPE_CHECKING, Any
+
+from omnichunk import chunk_to_dict
+
+if TYPE_CHECKING:
+    from omnichunk import Chunk, FileResult
+
+Writer = Callable[[Iterable["Chunk"]], Iterator[str]]
+"""Turns chunks into pieces of text, one after the other, holding none back."""
+SHOWN = 20
+"""Failures listed one by one; of more only the number is told."""
+_COLUMNS = ("filepath", "index", "total_chunks", "byte_start", "byte_end", "line_start", "line_end", "language",
+            "content_type", "breadcrumb", "size", "text", "contextualized_text")  # fmt: skip
+
+
+def jsonl(chunks: Iterable[Chunk]) -> Iterator[str]:
+    """A JSON object a line."""
+    encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
+    for chunk in chunks:
+        yield encode(chunk_to_dict(chunk)) + "\n"
+
+
+def json_array(chunks: Iterable[Chunk]) -> Iterator[str]:
+    """One JSON array, an element a line."""
+    before = "[\n"
+    for line in jsonl(chunks):
+        yield before + line[:-1]
+        before = ",\n"
+    yield "[]\n" if before == "[\n" else "\n]\n"
+
+
+def csv_rows(chunks: Iterable[Chunk]) -> Iterator[str]:
+    """A header and a row a chunk; ranges as in the data: bytes half open, lines from zero and inclusive."""
+    buffer = io.StringIO()
+    write = csv.writer(buffer, lineterminator="\n").writerow
+    write(_COLUMNS)
+    for chunk in chunks:
+        context, where, lines = chunk.context, chunk.byte_range, chunk.line_range
+        write(
+            (context.filepath, chunk.index, chunk.total_chunks, where.start, where.end, lines.start, lines.end,
+             context.language, context.content_type, " > ".join(context.breadcrumb), chunk.metadata["budget"]["size"],
+             chunk.text, chunk.contextualized_text)
+        )  # fmt: skip
+        yield buffer.getvalue()
+        buffer.seek(0)
+        buffer.truncate()
+    yield buffer.getvalue()
+
+
+def readable(chunks: Iterable[Chunk]) -> Iterator[str]:
+    """For eyes: a rule with file, lines counted from one, and size; then the payload."""
+    for chunk in chunks:
+        context, budget, lines = chunk.context, chunk.metadata["budget"], chunk.line_range
+        size = f"{budget['size']}/{budget['limit']} {budget['unit']}"
+        where = f"{context.filepath}:{lines.start + 1}-{lines.end + 1}"
+        body = chunk.contextualized_text
+        yield f"──── {where} · {context.language} · {size}\n{body}{'' if body.endswith(chr(10)) else chr(10)}\n"
+
+
+WRITERS: dict[str, Writer] = {"jsonl": jsonl, "json": json_array, "csv": csv_rows, "text": readable}
+BY_SUFFIX = {".json": "json", ".csv": "csv", ".txt": "text"}
+
+
+@contextlib.contextmanager
+def destination(output: str | None) -> Iterator[Callable[[str], object]]:
+    """A function that writes text to ``output``, or to standard output.
+
+    A regular file appears whole when the block ends well and not at all otherwise; what it held before stays until
+    then. Anything else, such as a named pipe, is written as it comes. Lone surrogates, from file names that are no
+    UTF-8, become escapes that JSON reads back.
+    """
+
+    def into(file: IO[bytes]) -> Callable[[str], object]:
+        return lambda text: file.write(text.encode("utf-8", "backslashreplace"))
+
+    if output is None:
+        yield into(sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        return
+    target = os.path.realpath(output)
+    mode = os.stat(target).st_mode if os.path.exists(target) else None
+    if mode is not None and not stat.S_ISREG(mode):
+        with open(target, "wb") as file:
+            yield into(file)
+        return
+    folder, name = os.path.split(target)
+    handle, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".part", dir=folder)
+    try:
+        with open(handle, "wb") as file:
+            yield into(file)
+        os.chmod(temporary, 0o666 & ~_umask() if mode is None else stat.S_IMODE(mode))
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+@dataclass
+class Tally:
+    """What a run has done so far, counted result by result."""
+
+    started: float = field(default_factory=perf_counter)
+    languages: dict[str, list[int]] = field(default_factory=dict)
+    skipped: Counter[str] = field(default_factory=Counter)
+    failures: list[str] = field(default_factory=list)
+    failed: int = 0
+    files: int = 0
+    chunks: int = 0
+    bytes: int = 0
+    fill: float = 0.0
+    noted: int = 0
+
+    def add(self, result: FileResult) -> None:
+        """Count one result."""
+        if result.outcome == "skipped":
+            self.skipped[result.error or "skipped"] += 1
+        elif result.outcome == "failed":
+            self.failed += 1
+            if len(self.failures) < SHOWN:
+                self.failures.append(result.error or result.filepath)
+        else:
+            chunks = result.chunks
+            language = chunks[0].source.format_name if chunks else "(empty)"
+            counts = self.languages.setdefault(language, [0, 0, 0])
+            for i, number in enumerate((1, len(chunks), result.size)):
+                counts[i] += number
+            self.files += 1
+            self.chunks += len(chunks)
+            self.bytes += result.size
+            self.noted += bool(result.diagnostics)
+            self.fill += sum(c.metadata["budget"]["size"] / c.metadata["budget"]["limit"] for c in chunks)
+
+    def line(self) -> str:
+        """The run in one line."""
+        seconds = max(perf_counter() - self.started, 1e-9)
+        parts = [
+            _count(self.files, "file"),
+            _count(self.chunks, "chunk"),
+            f"{_size(self.bytes)} in {seconds:.1f} s ({_size(self.bytes / seconds)}/s)",
+        ]
+        if self.chunks:
+            parts.append(f"mean fill {100 * self.fill / self.chunks:.0f} %")
+        if self.noted:
+            parts.append(f"{self.noted} with diagnostics")
+        if self.skipped:
+            parts.append(f"{self.skipped.total()} skipped")
+        if self.failed:
+            parts.append(f"{self.failed} failed")
+        return ", ".join(parts)
+
+    def table(self) -> str:
+        """Files by language, most chunks first, what was skipped and why."""
+        rows = sorted(self.languages.items(), key=lambda item: (-item[1][1], item[0]))
+        width = max((len(name) for name, _ in rows), default=0)
+        lines = [
+            f"  {name:{width}} {_count(files, 'file'):>12} {_count(chunks, 'chunk'):>14} {_size(size):>10}"
+            for name, (files, chunks, size) in rows
+        ]
+        if self.skipped:
+            reasons = ", ".join(f"{number} {reason}" for reason, number in self.skipped.most_common())
+            lines.append(f"  skipped: {reasons}")
+        return "\n".join(lines)
+
+    def summary(self, full: bool) -> str:
+        """What a run ends with; failures are always part of it, the table only when ``full``."""
+        lines = [self.line()]
+        if full and (table := self.table()):
+            lines.append(table)
+        lines += [f"failed: {message}" for message in self.failures]
+        if self.failed > len(self.failures):
+            lines.append(f"failed: and {self.failed - len(self.failures)} more")
+        return "\n".join(lines) + "\n"
+
+
+@contextlib.contextmanager
+def progress(shown: bool) -> Iterator[Callable[[Tally], object]]:
+    """A function that shows how far a run has come, on standard error; it does nothing unless ``shown``."""
+    if not shown:
+        yield lambda tally: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns: Any = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting", total=None)
+        yield lambda tally: bar.update(task, description=tally.line())
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _size(number: float) -> str:
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if number >= factor:
+            return f"{number / factor:.1f} {unit}"
+    return f"{number:.0f} B"

@@ -1,0 +1,227 @@
+"""Which files of a folder to read, in an order that is always the same. No file is opened here, ignore files apart."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from omnichunk.errors import LoadError, OptionError
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+EVERYTHING = "**/*"
+IGNORE_FILES = (".gitignore", ".ignore")
+Verdict = Literal["found", "ignored", "skipped", "failed"]
+Levels = tuple[tuple[str, int, "GitIgnoreSpec"], ...]
+"""Ignore files in force, outermost first: what to put before a path, how much to cut off its start, and the rules."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What became of one path.
+
+    ``path``: the root as it was given, joined with the path below it; that of a folder ends in a slash and stands for
+    everything in it. ``verdict``: ``found``, a file to read, with its ``size`` in bytes; ``ignored``, left out by the
+    caller's rules or the folder's own; ``skipped``, nothing that can be read as a file of this folder; ``failed``, it
+    could not be looked at. ``reason`` says why for all but the first.
+    """
+
+    path: str
+    verdict: Verdict = "found"
+    reason: str = ""
+    size: int = 0
+
+
+def walk(
+    root: str | os.PathLike[str],
+    glob: str | Iterable[str] = EVERYTHING,
+    exclude: str | Iterable[str] | None = None,
+    include_hidden: bool = False,
+    max_bytes: int | None = None,
+) -> Iterator[Entry]:
+    """The files below ``root`` and what is left out of them, folder by folder in the order of names, made lazily.
+
+    ``glob``, ``exclude``: patterns as in a ``.gitignore``, relative to ``root``: ``*.py`` matches at any depth,
+    ``/*.py`` beside the root only, ``tests/`` a whole folder. A file that no ``glob`` matches was not asked for and is
+    not reported. ``.gitignore`` and ``.ignore`` are honoured in every folder, and above the root as far as the
+    repository it lies in. ``.git`` is never entered, links are never followed, of hard links only the first is found.
+    ``max_bytes``: larger files are skipped. Raises LoadError when ``root`` is no folder that can be listed, OptionError
+    for a pattern that is none.
+    """
+    top = os.fspath(root)
+    try:
+        listing = _listing(top)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        hint = " To chunk a single file use chunk_file()." if isinstance(error, NotADirectoryError) else ""
+        raise LoadError(f"{top}: cannot be read as a folder: {reason}.{hint}") from error
+    wanted = None if glob == EVERYTHING else _patterns("glob", glob)
+    return _Walk(top, wanted, _patterns("exclude", exclude or ()), include_hidden, max_bytes).entries(listing)
+
+
+@dataclass
+class _Walk:
+    """One walk: what was asked for, and which hard links were met."""
+
+    top: str
+    wanted: GitIgnoreSpec | None
+    excluded: GitIgnoreSpec | None
+    include_hidden: bool
+    max_bytes: int | None
+
+    def __post_init__(self) -> None:
+        self.real = os.path.realpath(self.top)
+        self.linked: set[tuple[int, int]] = set()
+        base = os.path.normpath(self.top)
+        self.base = "" if base == os.curdir else os.path.join(base, "")
+
+    def entries(self, listing: list[os.DirEntry[str]]) -> Iterator[Entry]:
+        """Depth first over an explicit stack, so that no depth of folders is too much."""
+        stack = [(iter(listing), "", _entered(self.top, "", listing, _above(self.real)))]
+        while stack:
+            listed, below, levels = stack[-1]
+            item = next(listed, None)
+            if item is None:
+                stack.pop()
+                continue
+            relative = below + item.name
+            path = self.base + relative
+            folder = item.is_dir(follow_symlinks=False)
+            matched = relative + "/" if folder else relative
+            if reason := self._ruled_out(item.name, matched, levels):
+                yield Entry(path + "/" if folder else path, "ignored", reason)
+            elif folder:
+                try:
+                    inside = _listing(item.path)
+                except OSError as error:
+                    yield Entry(path + "/", "failed", f"cannot be read: {error.strerror or type(error).__name__}")
+                else:
+                    stack.append((iter(inside), matched, _entered(item.path, matched, inside, levels)))
+            elif self.wanted is None or self.wanted.match_file(relative):
+                yield self._file(item, path)
+
+    def _ruled_out(self, name: str, matched: str, levels: Levels) -> str:
+        if name == ".git":
+            return "version control"
+        if name.startswith(".") and not self.include_hidden:
+            return "hidden"
+        for before, cut, rules in reversed(levels):
+            said = rules.check_file(before + matched[cut:]).include
+            if said is not None:
+                if said:
+                    return "ignore file"
+                break
+        return "excluded" if self.excluded is not None and self.excluded.match_file(matched) else ""
+
+    def _file(self, item: os.DirEntry[str], path: str) -> Entry:
+        try:
+            if item.is_symlink():
+                return Entry(path, "skipped", self._link(item.path))
+            status = item.stat(follow_symlinks=False)
+        except OSError as error:
+            return Entry(path, "failed", f"cannot be read: {error.strerror or type(error).__name__}")
+        if not stat.S_ISREG(status.st_mode):
+            return Entry(path, "skipped", "special file")
+        if status.st_nlink > 1:
+            identity = status.st_dev, status.st_ino
+            if identity in self.linked:
+                return Entry(path, "skipped", "hard link to a file already found")
+            self.linked.add(identity)
+        if self.max_bytes is not None and status.st_size > self.max_bytes:
+            return Entry(path, "skipped", "too large", status.st_size)
+        return Entry(path, size=status.st_size)
+
+    def _link(self, path: str) -> str:
+        """Why a link is not followed: what it points to is reached by its own path, lies elsewhere, or is not there."""
+        try:
+            target = os.path.realpath(path, strict=True)
+        except OSError as error:
+            return "link in a circle" if error.errno == errno.ELOOP else "broken link"
+        inside = os.path.join(target, "").startswith(os.path.join(self.real, ""))
+        return "link within the folder" if inside else "link out of the folder"
+
+
+def _listing(folder: str) -> list[os.DirEntry[str]]:
+    with os.scandir(folder) as found:
+        return sorted(found, key=lambda item: item.name)
+
+
+def _entered(folder: str, below: str, listing: list[os.DirEntry[str]], levels: Levels) -> Levels:
+    """``levels`` and the ignore files of ``folder``, which lies at ``below`` (empty, or ending in a slash)."""
+    names = {item.name for item in listing if item.name in IGNORE_FILES}
+    rules = _rules(folder, names) if names else None
+    return levels if rules is None else (*levels, ("", len(below), rules))
+
+
+def _above(real: str) -> Levels:
+    """The ignore files above a root, up to the top of the repository it lies in; none outside of a repository.
+
+    A root that was named is wanted: rules that leave it out as a whole do not count.
+    """
+    found: list[tuple[str, int, GitIgnoreSpec]] = []
+    folder, before = real, ""
+    while not os.path.exists(os.path.join(folder, ".git")):
+        parent, name = os.path.split(folder)
+        if parent == folder:
+            return ()
+        folder, before = parent, f"{name}/{before}"
+        rules = _rules(folder, set(IGNORE_FILES))
+        if rules is not None and not rules.check_file(before).include:
+            found.append((before, 0, rules))
+    return tuple(reversed(found))
+
+
+def _rules(folder: str, names: set[str]) -> GitIgnoreSpec | None:
+    """The rules of a folder's ignore files, those of ``.ignore`` last and so strongest; ``None`` when there are none.
+
+    As in git, an ignore file that cannot be read, or a line that is no pattern, rules nothing.
+    """
+    lines: list[str] = []
+    for name in IGNORE_FILES:
+        if name in names:
+            try:
+                with open(os.path.join(folder, name), encoding="utf-8-sig", errors="surrogateescape") as file:
+                    lines += file.read().splitlines()
+            except OSError:
+                continue
+    return _spec(lines)[0] if lines else None
+
+
+def _patterns(option: str, given: str | Iterable[str]) -> GitIgnoreSpec | None:
+    """The patterns a caller gave. Raises OptionError naming the first that is none."""
+    if not isinstance(given, (str, Iterable)):
+        raise OptionError(f"{option}={given!r}; a pattern or a list of patterns is needed.")
+    lines = [given] if isinstance(given, str) else list(given)
+    for line in lines:
+        if not isinstance(line, str):
+            raise OptionError(f'{option}={line!r}; a pattern such as "*.py" is needed.')
+    if not lines:
+        return None
+    spec, wrong = _spec(lines)
+    wrong += [line for line in lines if not line.strip() or line.startswith("#")]
+    if wrong:
+        raise OptionError(f'{option}={wrong[0]!r} is no pattern. Write it as in a .gitignore, such as "src/**/*.py".')
+    return spec
+
+
+def _spec(lines: list[str]) -> tuple[GitIgnoreSpec, list[str]]:
+    """The rules of ``lines`` and those lines that are no pattern."""
+    from pathspec import GitIgnoreSpec
+
+    try:
+        return GitIgnoreSpec.from_lines(lines), []
+    except ValueError:
+        good, wrong = [], []
+        for line in lines:
+            try:
+                GitIgnoreSpec.from_lines([line])
+            except ValueError:
+                wrong.append(line)
+            else:
+                good.append(line)
+        return GitIgnoreSpec.from_lines(good), wrong

@@ -1,0 +1,277 @@
+"""The command: what it prints where, its status, and what it leaves behind."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import omnichunk
+import pytest
+from omnichunk import Chunker, PluginRegistry, chunk_from_dict, chunk_to_dict
+from omnichunk.cli import main
+
+COMMAND = [sys.executable, "-m", "omnichunk"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with two good files and one that is hidden, and the place one stands in."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("# Title\n\nSome words, ünd more.\n", encoding="utf-8")
+    (tmp_path / "docs" / "b.py").write_text("def f(x):\n    return x\n\n\ndef g():\n    pass\n", encoding="utf-8")
+    (tmp_path / "docs" / ".hidden").write_text("no", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def run(monkeypatch, capsysbinary):
+    """Run the command in this process: status, standard output, standard error."""
+
+    def command(*arguments, stdin=b""):
+        monkeypatch.setattr(sys, "argv", ["omnichunk", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        with pytest.raises(SystemExit) as left:
+            main()
+        out, err = capsysbinary.readouterr()
+        return left.value.code, out.decode(), err.decode()
+
+    return command
+
+
+def chunks_of(out):
+    return [chunk_from_dict(json.loads(line)) for line in out.splitlines()]
+
+
+def test_json_lines_are_the_chunks_of_the_library(run, folder):
+    status, out, err = run("chunk", "docs", "--max-size", 40)
+    chunker = Chunker(max_chunk_size=40)
+    expected = [c for r in chunker.chunk_directory("docs") for c in r.chunks]
+    assert status == 0
+    assert chunks_of(out) == expected
+    assert {c.context.filepath for c in expected} == {os.path.join("docs", "a.md"), os.path.join("docs", "b.py")}
+    assert err.startswith(f"2 files, {len(expected)} chunks, ")
+    assert "1 skipped" in err
+    assert err.count("\n") == 1, "away from a terminal the summary is one line"
+
+
+def test_every_chunk_option_is_passed_on(run, folder):
+    status, out, _ = run(
+        "chunk", "docs/a.md", "--max-size", 30, "--min-size", 2, "--size-unit", "tokens", "--tokenizer", "approximate",
+        "--context-mode", "minimal", "--coverage", "lossless", "--target-fill", 0.9, "--language", "text",
+    )  # fmt: skip
+    assert status == 0
+    assert chunks_of(out) == Chunker(
+        max_chunk_size=30, min_chunk_size=2, size_unit="tokens", tokenizer="approximate", context_mode="minimal",
+        coverage_policy="lossless", target_fill=0.9, language="text",
+    ).chunk_file("docs/a.md")  # fmt: skip
+
+
+def test_formats(run, folder):
+    lines = run("chunk", "docs")[1].splitlines()
+    assert json.loads(run("chunk", "docs", "--format", "json")[1]) == [json.loads(line) for line in lines]
+    rows = list(csv.DictReader(io.StringIO(run("chunk", "docs", "--format", "csv")[1])))
+    assert [row["text"] for row in rows] == [json.loads(line)["text"] for line in lines]
+    text = run("chunk", "docs", "--format", "text")[1]
+    assert f"──── {os.path.join('docs', 'a.md')}:1-3 · markdown · " in text
+    assert json.loads(run("chunk", "docs", "--format", "json", "--glob", "*.none")[1]) == []
+
+
+def test_a_plugin_adds_a_format(run, folder, monkeypatch):
+    registry = PluginRegistry()
+    registry.register_formatter("names", lambda chunks: "".join(c.context.filepath + "\n" for c in chunks))
+    monkeypatch.setattr("omnichunk.chunker.default_registry", lambda: registry)
+    assert run("chunk", "docs/a.md", "--format", "names")[1] == "docs/a.md\n"
+    status, _, err = run("chunk", "docs", "--format", "yaml")
+    assert status == 2
+    assert "jsonl, json, csv, text, names" in err
+
+
+def test_standard_input(run, folder):
+    data = (folder / "docs" / "a.md").read_bytes()
+    status, out, _ = run("chunk", "-", "--name", "docs/a.md", stdin=data)
+    assert status == 0
+    assert chunks_of(out) == Chunker().chunk_file("docs/a.md")
+    assert chunks_of(run("chunk", "-", stdin=b"words")[1])[0].context.filepath == "stdin"
+    assert run("chunk", "docs", "--name", "x.md")[0] == 2
+
+
+def test_failures_are_told_and_give_status_1(run, folder):
+    for i in range(23):
+        (folder / "docs" / f"z{i:02}.py").write_bytes(b"x = '\xff\xfe\xfa'\n")
+    status, out, err = run("chunk", "docs")
+    assert status == 1
+    assert chunks_of(out)
+    assert "23 failed" in err
+    assert err.count("failed: docs/z") == 20
+    assert "failed: and 3 more" in err
+    assert run("chunk", "docs", "--keep-going")[0] == 0
+
+
+def test_files_that_are_named_are_never_skipped(run, folder):
+    (folder / "blob.bin").write_bytes(bytes(range(256)) * 9)
+    (folder / "paper.odt").write_bytes(b"PK\x03\x04")
+    for path in ("blob.bin", "paper.odt", "missing.py"):
+        status, out, err = run("chunk", path, "docs/a.md")
+        assert status == 1, path
+        assert f"failed: {path}: " in err
+        assert len(chunks_of(out)) == 1, "the others are chunked"
+    assert run("chunk", ".")[0] == 0, "found in a folder they are skipped"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--max-size", "0"], "--max-size=0; a whole number of at least 1"),
+        (["--max-size", "9", "--min-size", "10"], "--min-size=10 is above --max-size=9"),
+        (["--size-unit", "words"], "--size-unit='words'; choose \"chars\""),
+        (["--overlap", "much"], "--overlap='much'"),
+        (["--overlap", "2", "--overlap-lines", "1"], "exclude each other"),
+        (["--size-unit", "tokens"], "needs a tokenizer"),
+        (["--glob", "!"], "is no pattern"),
+        (["--language", "pyhton"], 'did you mean "python"'),
+    ],
+)
+def test_wrong_options_are_usage_errors(run, folder, arguments, message):
+    status, out, err = run("chunk", "docs", *arguments)
+    assert status == 2
+    assert out == ""
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_wrong_usage(run, folder):
+    assert run("chunk")[0] == 2
+    assert run("chunk", "docs", "--max-sise", "3")[0] == 2
+    assert run("chunk", "docs", "--max-size", "many")[0] == 2
+
+
+def test_help_and_version(run):
+    assert run("--version")[:2] == (0, f"omnichunk {omnichunk.__version__}\n")
+    status, out, _ = run()
+    assert status == 0
+    assert "chunk" in out
+    assert run("chunk", "--help")[0] == 0
+
+
+def test_stats_print_the_whole_summary_and_no_chunks(run, folder):
+    (folder / "docs" / "empty.txt").touch()
+    (folder / "docs" / "x.bin").write_bytes(b"\0\1\2\3" * 99)
+    status, out, err = run("chunk", "docs", "--stats")
+    assert (status, out) == (0, "")
+    rows = [line.split() for line in err.splitlines()]
+    assert rows[0][:4] == ["3", "files,", str(int(rows[0][2])), "chunks,"]
+    assert ["python", "1", "file"] in [row[:3] for row in rows]
+    assert ["(empty)", "1", "file"] in [row[:3] for row in rows]
+    assert "1 hidden" in err
+    assert "1 binary" in err
+    assert "mean fill" in err
+
+
+def test_output_is_written_as_a_whole(run, folder):
+    status, out, _ = run("chunk", "docs", "--output", "chunks.jsonl")
+    assert (status, out) == (0, "")
+    assert chunks_of((folder / "chunks.jsonl").read_text(encoding="utf-8"))
+    run("chunk", "docs", "-o", "chunks.csv")
+    assert (folder / "chunks.csv").read_text(encoding="utf-8").startswith("filepath,index,")
+    before = (folder / "chunks.jsonl").read_bytes()
+    assert run("chunk", ".", "-o", "chunks.jsonl", "--exclude", "*.csv")[0] == 0
+    assert (folder / "chunks.jsonl").read_bytes() == before, "the output of a run is no input of it"
+    assert sorted(os.listdir(folder)) == ["chunks.csv", "chunks.jsonl", "docs"]
+
+
+def test_nothing_is_left_of_a_run_that_fails(run, folder, monkeypatch):
+    (folder / "old.jsonl").write_text("old", encoding="utf-8")
+
+    def full(chunk):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("omnichunk.cli_output.chunk_to_dict", full)
+    status, _, err = run("chunk", "docs", "-o", "old.jsonl")
+    assert status == 1
+    assert err == "omnichunk: old.jsonl: cannot be written: No space left on device.\n"
+
+    def interrupted(chunk):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("omnichunk.cli_output.chunk_to_dict", interrupted)
+    status, _, err = run("chunk", "docs", "-o", "old.jsonl")
+    assert status == 130
+    assert err.startswith("omnichunk: interrupted; ")
+    assert sorted(os.listdir(folder)) == ["docs", "old.jsonl"]
+    assert (folder / "old.jsonl").read_text(encoding="utf-8") == "old"
+    assert run("chunk", "docs", "-o", "no/such/place.jsonl")[0] == 1
+
+
+def test_a_pipe_that_closes_is_no_failure(folder):
+    (folder / "docs" / "long.txt").write_text("Some words. " * 100_000, encoding="utf-8")
+    with subprocess.Popen([*COMMAND, "chunk", "docs"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 0
+
+
+def test_control_c_ends_quietly(folder):
+    """While it waits for standard input; nothing is left of the output."""
+    with subprocess.Popen(
+        [*COMMAND, "chunk", "docs/a.md", "-", "-o", "x.jsonl"], stdin=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        while not any(name.startswith(".x.jsonl.") for name in os.listdir(folder)):
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 130
+        assert process.stderr.read().startswith(b"omnichunk: interrupted; ")
+        process.stdin.close()
+    assert sorted(os.listdir(folder)) == ["docs"]
+
+
+def test_file_names_that_are_no_utf8(run, folder):
+    name = os.fsdecode(b"docs/\xff.txt")
+    with open(name, "w", encoding="utf-8") as file:
+        file.write("words\n")
+    status, out, _ = run("chunk", "docs", "--glob", "*.txt")
+    assert status == 0
+    assert [c.context.filepath for c in chunks_of(out)] == [name]
+    for form in ("csv", "text"):
+        assert run("chunk", "docs", "--glob", "*.txt", "--format", form)[0] == 0
+
+
+def test_dicts_keep_every_field():
+    text = (
+        "import os\n\n\nclass Box:\n    '''A box.'''\n\n    def grow(self, by):\n        return by\n\n"
+        "    def shrink(self):\n        return 0\n"
+    )
+    for chunk in Chunker(max_chunk_size=60).chunk("m.py", text):
+        data = chunk_to_dict(chunk)
+        assert set(data) == {"schema_version", *chunk.__dataclass_fields__}
+        assert set(data["context"]) == set(chunk.context.__dataclass_fields__)
+        assert chunk_from_dict(data) == chunk
+        assert chunk_from_dict(json.loads(json.dumps(data))) == chunk
+
+
+@pytest.mark.parametrize("version", [99, -1, 0, "1", 1.0, True, None])
+def test_an_unknown_schema_is_refused(version):
+    data = {**chunk_to_dict(Chunker().chunk("a.txt", "text")[0]), "schema_version": version}
+    with pytest.raises(ValueError, match=f"schema_version={version!r}"):
+        chunk_from_dict(data)
+
+
+def test_dicts_without_a_schema_are_readable():
+    legacy = {
+        "text": "hello", "contextualized_text": "hello", "byte_range": {"start": 3, "end": 8},
+        "line_range": {"start": 1, "end": 1}, "index": 2, "total_chunks": 5, "token_count": 1, "char_count": 5,
+        "nws_count": 5, "context": {"filepath": "a.txt", "entities": [{"name": "f", "type": "function"}]},
+    }  # fmt: skip
+    chunk = chunk_from_dict(legacy)
+    assert chunk.context.entities[0].line_range is None
+    assert chunk.source.source_id == "a.txt"
+    with pytest.raises(ValueError, match="the field text is missing"):
+        chunk_from_dict({k: v for k, v in legacy.items() if k != "text"})
+    with pytest.raises(ValueError, match="ByteRange"):
+        chunk_from_dict({**legacy, "byte_range": [3, 8]})
