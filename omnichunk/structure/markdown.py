@@ -82,7 +82,8 @@ class _Blocks:
     """The blocks of one text in document order, a block before those inside it, as parallel lists.
 
     ``starts`` and ``ends``: code points; sections start at the line of their heading, other blocks behind their
-    indentation and the markers of what encloses them. ``titles``: level and plain title of headings and sections.
+    indentation and the markers of what encloses them. ``titles``: level, plain title and end of the headings; those
+    that open a section are no block of their own.
     """
 
     __slots__ = ("ends", "kinds", "shadow", "starts", "text", "titles")
@@ -93,7 +94,7 @@ class _Blocks:
         self.starts: list[int] = []
         self.ends: list[int] = []
         self.kinds: list[str] = []
-        self.titles: dict[int, tuple[int, str]] = {}
+        self.titles: dict[int, tuple[int, str, int]] = {}
         self._read()
 
     def _read(self) -> None:
@@ -114,17 +115,18 @@ class _Blocks:
                 start = place["start"]
                 end = place["end"]
                 if kind == "heading":
-                    title = _LEVELS[tag[key]["level"]], _title(events, source)
+                    level = _LEVELS[tag[key]["level"]]
+                    titles[len(starts)] = level, _title(events, source), end
                     if start >= outside:
                         start = shadow.rfind("\n", 0, start) + 1
-                        while sections and titles[sections[-1]][0] >= title[0]:
+                        while sections and titles[sections[-1]][0] >= level:
                             ends[sections.pop()] = start
                         sections.append(len(starts))
-                        titles[len(starts)] = title
                         starts.append(start)
                         ends.append(len(shadow))
                         kinds.append("section")
-                    titles[len(starts)] = title
+                        outside = end
+                        continue
                 elif kind == "fence" and tag[key] == "Indented":
                     kind = "code"
             elif event == "Rule":
@@ -140,15 +142,16 @@ class _Blocks:
             kinds.append(kind)
         starts.append(len(shadow) + 1)  # so that every block has a next one
 
-    def children(self, first: int, begin: int, end: int, limit: Strength) -> list[Span]:
+    def children(self, first: int, begin: int, end: int, limit: Strength, heading: Span | None = None) -> list[Span]:
         """The spans directly inside ``[begin, end)``, the earliest of which is block ``first``, none above ``limit``.
 
-        Sections are described at once, because the context speaks of what they hold; the rest when it is opened.
+        Sections, which begin with ``heading``, are described at once, because the context speaks of what they hold;
+        the rest when it is opened.
         """
         shadow, starts, ends, kinds = self.shadow, self.starts, self.ends, self.kinds
         block = min(limit, _BLOCK)
-        found: list[Span] = []
-        at = begin
+        found = [heading] if heading else []
+        at = heading.end if heading else begin
         i = first
         while (start := starts[i]) < end:
             if start and shadow[start - 1] != "\n":
@@ -206,14 +209,13 @@ class _Blocks:
         """Block ``i``, which is no simple paragraph, as the span ``[start, end)``."""
         kind = self.kinds[i]
         if kind == "section":
-            level, name = self.titles[i]
-            held = self.children(i + 1, start, end, _SECTION)  # six levels at most
+            level, name, stop = self.titles[i]
+            heading = Span(start, stop, "heading", _SECTION, name, None, _NEXT)
+            held = self.children(i + 1, start, end, _SECTION, heading)  # six levels at most
             return Span(start, end, kind, _SECTION, name, Detail("heading", level=level), _NONE, held)
-        if kind == "heading" and limit is _SECTION:
-            return Span(start, end, kind, limit, self.titles[i][1], None, _NEXT)
         strength = min(limit, _BLOCK)
         if kind == "heading":
-            level, name = self.titles[i]
+            level, name, _ = self.titles[i]
             return Span(start, end, kind, strength, name, Detail("heading", level=level), _NEXT)
         if kind == "fence":
             language, inner, _ = self._fence(i)
