@@ -28,7 +28,7 @@ NOT_SPACE = re.compile(r"\S")
 """A code point that is not white space in the sense of `str.isspace`."""
 
 _SPACE_LINES = re.compile(r"\s*\n")
-_FORM_FEED = re.compile(r"\f(?:\s*\n)?")
+_BLANK_LINE_OR_FEED = re.compile(r"\n\s*\n|\f(?:[^\S\f]*\n)?")
 
 # White space after a unit: up to its last newline if there is one, so that indentation stays with its line. Every
 # expression below starts with a set (a search for a set is several times faster than for a repetition) and takes only
@@ -50,8 +50,8 @@ _NOT_FIRST += _CJK_PAUSES + _CJK_CLOSERS
 # What a full stop after it does not end, by length, because a look-behind has a fixed width.
 _ABBREVIATIONS = (
     r"[^\W\d_]",
-    "Mr|Dr|Ms|St|Jr|Sr|No|Nr|no|vs|cf|al|pp|ed|eq|ca|Mt|Lt|Hr|Fr|Co",
-    "Mrs|Fig|fig|etc|Vol|vol|Sec|Eqs|Nos|Gen|Col|Sgt|Rev|Hon|Ref|Tab|Abb|bzw|usw|ggf|vgl|Inc|Ltd|Mme|est",
+    "Mr|Dr|Ms|St|Jr|Sr|No|Nr|vs|cf|al|pp|ed|eq|ca|Mt|Lt|Hr|Fr|Co",
+    "Mrs|Fig|fig|etc|Vol|vol|Sec|Eqs|Nos|Gen|Col|Sgt|Rev|Hon|Ref|Tab|Abb|bzw|usw|ggf|vgl|Inc|Ltd|Mme",
     "Prof|Capt|Dept|Univ|Figs|Sept|Mlle",
 )
 
@@ -85,8 +85,9 @@ def sentence_ends(text: str, start: int, end: int) -> Iterator[int]:
     A blank line ends a sentence too. Code points of ``text``.
     """
     after = _searched(sentence_pattern(text.isascii()), text.isascii())
+    block = _block(text, start, end)
     while start < end:
-        paragraph = _blank_line(text, start, 1, end)
+        paragraph = block(text, start, 1, end)
         while start < paragraph:
             start = after(text, start, 1, paragraph)
             yield start
@@ -110,7 +111,8 @@ def pieces(
     cut within that reach, at the strongest lower break near its end; what remains of it counts as a paragraph.
     """
     ascii_only = text.isascii()
-    ladder = _ladder(ascii_only, "lines" if prose else "code")
+    block = (Strength.BLOCK, _block(text, start, end))
+    ladder = (block, *_ladder(ascii_only, "lines" if prose else "code"))
     stops = [(end, Strength.BLOCK)]  # ends of the oversized units around `position`, each with the strength there
     position, before = start, Strength.BLOCK
     step = floor = max(floor, 1)
@@ -121,20 +123,21 @@ def pieces(
         outer = stops[-1][0]
         while position < outer:
             stop = outer if depth else min(outer, position + reach)
-            unit = _units(text, position, step, stop, after)
+            first = after(text, position, 1, stop)
+            unit = first if first - position >= step else _several(text, position, first, step, stop, after)
             cut = strength
             if unit == stop < outer:  # no end within reach
                 if fits(position, position + reach // 4):
                     reach *= 4
                     continue
                 if prose:
-                    ladder = _ladder(ascii_only, "wrapped" if _wrapped(text, position, stop) else "lines")
+                    ladder = block, *_ladder(ascii_only, "wrapped" if _wrapped(text, position, stop) else "lines")
                 unit, cut = _within(text, position, stop, ladder)
             elif fits(position, unit):
                 yield position, unit, before
                 position, before, step = unit, strength, min(floor, 2 * step)
                 continue
-            elif step > 1 and after(text, position, 1, stop) < unit:
+            elif first < unit:
                 step = max(step // 4, 1)
                 continue
             elif strength == Strength.CODE_POINT:
@@ -142,7 +145,7 @@ def pieces(
                 position, before = unit, strength
                 continue
             content = position + len(text[position:unit].rstrip())
-            if position < content < unit and fits(position, content):
+            if position < content < unit and fits(position, content) and not joined(text, content, position):
                 yield position, content, before
                 position, before = content, cut
                 if fits(content, unit):
@@ -150,24 +153,25 @@ def pieces(
                     position = unit
                     continue
             if prose and not depth:
-                ladder = _ladder(ascii_only, "wrapped" if _wrapped(text, position, unit) else "lines")
+                ladder = block, *_ladder(ascii_only, "wrapped" if _wrapped(text, position, unit) else "lines")
             stops.append((unit, cut))
             break
         while stops and position == stops[-1][0]:
             before = stops.pop()[1]
 
 
-def _units(text: str, start: int, step: int, stop: int, after: After) -> int:
-    """The end of the unit at ``start`` or, if it is narrower than ``step``, of as many as come closest to ``step``.
+def _several(text: str, start: int, first: int, step: int, stop: int, after: After) -> int:
+    """The end of the units from ``start``, the first of which ends at ``first``, that together come close to ``step``.
 
     That is the first break at or past ``step`` if it is within twice of it, otherwise the last one before.
     """
-    end = after(text, start, step, stop)
-    if end - start <= 2 * step or (last := after(text, start, 1, stop)) == end:
+    limit = min(stop, start + 2 * step + 1)
+    end = after(text, start, step, limit)
+    if end < limit or limit == stop:
         return end
-    while (following := after(text, last, 1, stop)) < start + step:
-        last = following
-    return last
+    while (following := after(text, first, 1, stop)) < start + step:
+        first = following
+    return first
 
 
 def _within(text: str, start: int, stop: int, ladder: Ladder) -> tuple[int, Strength]:
@@ -186,32 +190,23 @@ def _within(text: str, start: int, stop: int, ladder: Ladder) -> tuple[int, Stre
 def _wrapped(text: str, start: int, end: int) -> bool:
     """Whether the paragraph is hard-wrapped, so that its line ends mean no more than white space.
 
-    Judged by its first 32 lines (4,096 code points): in three of four the first word of the next line would not have
-    fitted any more, most end in mid-sentence, and at least two of five next lines begin with a lower-case or caseless
-    letter. Verse, lists, logs and one sentence a line fail at least one of these.
+    Judged by its first 32 lines (4,096 code points), quote marks aside: in two of three the first word of the next line
+    would not have fitted any more (the width, 30 or more, is the upper quartile), two of three end in mid-sentence, and
+    two of five next lines begin with a letter not in upper case. Verse, lists, logs, one sentence a line fail there.
     """
-    lines = [line.strip() for line in text[start : min(end, start + 4096)].split("\n", 32)[:32]]
+    lines = [line.strip().lstrip("> ") for line in text[start : min(end, start + 4096)].split("\n", 32)[:32]]
     if end - start <= 4096 and not lines[-1]:
         lines.pop()
-    if len(lines) < 3:
+    pairs = len(lines) - 1
+    if pairs < 2:
         return False
-    width = max(map(len, lines[:-1]))
+    width = sorted(map(len, lines[:-1]))[-1 - pairs // 4]
     full = unfinished = running = 0
     for line, following in pairwise(lines):
         full += len(line) + 1 + len((following.split(None, 1) or [""])[0]) > width
         unfinished += not line.endswith(_LINE_ENDS)
         running += following[:1].isalpha() and not following[:1].isupper()
-    pairs = len(lines) - 1
-    return width >= 20 and 4 * full >= 3 * pairs and 3 * unfinished >= 2 * pairs and 5 * running >= 2 * pairs
-
-
-def _blank_line(text: str, start: int, step: int, stop: int) -> int:
-    """After blank lines or a form feed."""
-    found = BLANK_LINE.search(text, start + step - 1, stop)
-    end = found.end() if found else stop
-    feed = text.find("\f", start + step - 1, found.start() if found else stop)
-    page = _FORM_FEED.match(text, feed, stop) if feed >= 0 else None
-    return page.end() if page else end
+    return width >= 30 and 3 * min(full, unfinished) >= 2 * pairs and 5 * running >= 2 * pairs
 
 
 def _line(text: str, start: int, step: int, stop: int) -> int:
@@ -243,7 +238,7 @@ def _searched(pattern: re.Pattern[str], ascii_only: bool) -> After:
         found = search(text, start + step - 1, stop)
         while found:
             end = found.end()
-            if end >= stop or text[end] < "\u0300" or text[end].isalnum() or not joined(text, end, start):
+            if end >= stop or text[end] < "\u0300" or not joined(text, end, start):
                 return end
             found = search(text, end, stop)
         return stop
@@ -251,9 +246,15 @@ def _searched(pattern: re.Pattern[str], ascii_only: bool) -> After:
     return after if ascii_only else after_cluster
 
 
+def _block(text: str, start: int, end: int) -> After:
+    """The rung of blank lines and form feeds; the search for both is slower by half, so a text without has its own."""
+    feed = text.find("\f", start, end) >= 0
+    return _searched(_BLANK_LINE_OR_FEED if feed else BLANK_LINE, True)
+
+
 @cache
 def _ladder(ascii_only: bool, kind: str) -> Ladder:
-    """The rungs of ``lines`` or ``wrapped`` prose, or of ``code``; rungs for ASCII have smaller sets to search for."""
+    """The rungs below the blank line for prose in ``lines`` or ``wrapped``, or for ``code``; for ASCII smaller sets."""
 
     def rung(strength: Strength, pattern: str) -> tuple[Strength, After]:
         return strength, _searched(re.compile(pattern), ascii_only)
@@ -263,10 +264,10 @@ def _ladder(ascii_only: bool, kind: str) -> Ladder:
     space = rf"(?:{_GAP})?"
     weak = rung(Strength.WORD, rf"[{joints}a-z](?:(?<![a-z])(?![{joints}])|(?<=[a-z])(?=[A-Z]))")
     last = (weak, (Strength.CLUSTER, _cluster), (Strength.CODE_POINT, _code_point))
-    paragraph, line = (Strength.BLOCK, _blank_line), (Strength.LINE, _line)
+    line = (Strength.LINE, _line)
     if kind == "code":
         statement = rung(Strength.SENTENCE, rf"[;{{}}](?![;{{}})\],]){space}")
-        return paragraph, line, statement, rung(Strength.CLAUSE, f",{space}"), rung(Strength.WORD, _GAP), *last
+        return line, statement, rung(Strength.CLAUSE, f",{space}"), rung(Strength.WORD, _GAP), *last
     sentence = (Strength.SENTENCE, _searched(sentence_pattern(ascii_only), ascii_only))
     if ascii_only:
         clause, word = rf"[,;:)\]}}\"](?:{_GAP})", _GAP
@@ -274,4 +275,4 @@ def _ladder(ascii_only: bool, kind: str) -> Ladder:
         clause = rf"[,;:)\]}}\"”»–{pauses}](?:(?<=[{pauses}])(?![{pauses}]){space}|{_GAP})"
         word = rf"[^\S\xa0\u2007\u202f](?:\s*\n|(?<=\n)|\s*)|[{_CJK}](?![{_NOT_FIRST}]){space}"
     lines = () if kind == "wrapped" else (line,)
-    return paragraph, *lines, sentence, rung(Strength.CLAUSE, clause), rung(Strength.WORD, word), *last
+    return *lines, sentence, rung(Strength.CLAUSE, clause), rung(Strength.WORD, word), *last

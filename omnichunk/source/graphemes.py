@@ -12,6 +12,7 @@ from functools import lru_cache
 from unicodedata import category
 
 _ANY, _CONTROL, _EXTEND, _ZWJ, _SPACING, _PREPEND, _FLAG, _PICTOGRAPH, _CONSONANT, _L, _V, _T, _LV, _LVT = range(14)
+_MARKS = (_EXTEND, _ZWJ, _SPACING)
 _HANGUL = {(_L, _L), (_L, _V), (_L, _LV), (_L, _LVT), (_LV, _V), (_LV, _T), (_V, _V), (_V, _T), (_LVT, _T), (_T, _T)}
 
 
@@ -116,7 +117,7 @@ def joined(text: str, position: int, lower: int) -> bool:
     before, after = _kind(left), _kind(right)
     if before == _CONTROL or after == _CONTROL:
         return False
-    if after in (_EXTEND, _ZWJ, _SPACING) or before == _PREPEND or (before, after) in _HANGUL:
+    if after in _MARKS or before == _PREPEND or (after >= _L and (before, after) in _HANGUL):
         return True
     i = position - 1
     if after == _FLAG:
