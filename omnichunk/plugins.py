@@ -38,14 +38,12 @@ if TYPE_CHECKING:
 GROUP = "omnichunk"
 DISABLE = "OMNICHUNK_DISABLE_PLUGINS"
 LANGUAGES = "omnichunk.parsing.languages"
-_MARKUP = "omnichunk.structure.markup"
-_DATA = "omnichunk.structure.data"
 BUILTIN_PROVIDERS: Mapping[str, str] = {
     "code": "omnichunk.structure.code",
-    "prose": "omnichunk.structure.prose",
     "markdown": "omnichunk.structure.markdown",
-    **dict.fromkeys(("html", "xml", "rst", "latex", "org", "asciidoc"), _MARKUP),
-    **dict.fromkeys(("json", "jsonl", "yaml", "toml", "ini", "csv", "tsv"), _DATA),
+    **dict.fromkeys(("text", "rst", "latex", "org", "asciidoc"), "omnichunk.structure.prose"),
+    **dict.fromkeys(("html", "xml"), "omnichunk.structure.markup"),
+    **dict.fromkeys(("json", "jsonl", "yaml", "toml", "ini", "csv", "tsv"), "omnichunk.structure.data"),
 }
 """Provider a built-in language names -> the one built-in plugin to import for it."""
 BUILTINS: Mapping[str, tuple[str, ...]] = {

@@ -16,9 +16,9 @@ class LanguageCapability:
     """One row of ``language_capabilities()``.
 
     ``extensions``: suffixes recognized as the language. ``grammar_registered``: it is known where its parser comes
-    from; ``grammar_available``: that package is installed and its grammar loads; ``parser_available``: it is used in this
-    process (``reason`` says why not); ``query_available``: a ``tags.scm`` is bundled. ``extraction``: how definitions
-    are found, ``ast`` by grammar, ``regex`` by line, or ``none``.
+    from; ``grammar_available``: that package is installed and its grammar loads; ``parser_available``: it is used in
+    this process (``reason`` says why not); ``query_available``: a ``tags.scm`` is bundled. ``extraction``: how
+    definitions are found, ``ast`` by grammar, ``regex`` by line, or ``none``.
     """
 
     language: str

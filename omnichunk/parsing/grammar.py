@@ -37,6 +37,7 @@ from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
+from time import thread_time
 from typing import TYPE_CHECKING, Any
 
 from omnichunk.errors import PluginError
@@ -50,10 +51,10 @@ PIECE = 1 << 16
 """Bytes the parser is handed at a time."""
 LATER = 256
 """Bytes handed over for the text of a node once the tree is there: each request copies that much."""
-STEPS_PER_KB = 200
-"""Progress reports allowed per kilobyte; ordinary text takes 5 to 20, so ten times that means a grammar gone astray."""
-FREE_STEPS = 20_000
-"""Progress reports any input may take, about half a second."""
+GRACE, SECONDS_PER_BYTE = 3.0, 5e-6
+"""Processor time a parse may take: the slowest sound grammars need 1.5 seconds a megabyte, most of them 0.2 to 0.8."""
+STEPS = 16
+"""Progress reports between two looks at the clock; one comes every 20 to 60 µs, in bad error recovery every 10 ms."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +87,8 @@ class Grammar:
     def parse(self, raw: bytes) -> tree_sitter.Tree | None:
         """The tree of ``raw`` (UTF-8), or ``None`` when the parser was stopped because it went astray.
 
-        Work is counted, not timed, so that every run and machine decides alike; 2 % dearer than an unguarded parse.
-        Offsets of the tree are bytes of ``raw`` even where the parser saw it masked.
+        Error recovery can take time quadratic in the input, so the processor time of this thread is limited; that costs
+        2 % of a parse. Offsets of the tree are bytes of ``raw`` even where the parser saw it masked.
         """
         parser: tree_sitter.Parser | None = getattr(self._local, "parser", None)
         if parser is None:
@@ -97,7 +98,8 @@ class Grammar:
         if self.ascii and not raw.isascii():
             raw = raw.translate(_ASCII_ONLY)
         size = PIECE
-        left = FREE_STEPS + len(raw) * STEPS_PER_KB // 1024
+        left = STEPS
+        limit = thread_time() + GRACE + SECONDS_PER_BYTE * len(raw)
 
         # tree-sitter reports progress only when it reads through a callback, whose answers must be bytes (it crashes on
         # a memoryview), and reads through it again for the text of a node.
@@ -107,7 +109,10 @@ class Grammar:
         def stop(_offset: int, _failed: bool) -> bool:
             nonlocal left
             left -= 1
-            return left < 0
+            if left:
+                return False
+            left = STEPS
+            return thread_time() > limit
 
         try:
             tree = parser.parse(read, progress_callback=stop)
