@@ -20,5 +20,7 @@
 (var_declaration (var_spec name: (identifier) @name)) @definition.constant
 (var_declaration (var_spec_list (var_spec name: (identifier) @name))) @definition.constant
 
-(import_declaration (import_spec path: (_ (_) @name))) @import
-(import_declaration (import_spec_list (import_spec path: (_ (_) @name)))) @import
+(import_declaration (import_spec !name path: (_ (_) @name))) @import
+(import_declaration (import_spec name: (_) @name path: (_ (_) @source))) @import
+(import_declaration (import_spec_list (import_spec !name path: (_ (_) @name)))) @import
+(import_declaration (import_spec_list (import_spec name: (_) @name path: (_ (_) @source)))) @import

@@ -3,45 +3,31 @@
 Code is cut at the first column of a line and nowhere else, while nodes begin and end where they please. So nodes that
 begin in mid-line are joined to the node before them, and where no node of a level begins a line (``foo(function () {``)
 all nodes of several lines are unfolded one level further, until some do. Nothing recurses, every node is unfolded at
-most once, and a node on one line never is.
+most once, a node on one line never is, and the text is searched for newlines only where nothing is known of them yet.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 Node = Any
 """A tree-sitter node, or a plugin's: ``type``, ``start_byte``, ``end_byte``, ``children``, ``is_named`` (optional)."""
 
+_CLOSERS = (b")", b"]", b"}", b",", b";")
+_OPENERS = (b"(", b"[", b"{", b"<")
 _WORD = re.compile(rb"[\w\x80-\xff]")
-_NEWLINE = re.compile(rb"\n")
 
 
-class Lines:
-    """``ends``: the positions of all newlines of a text in bytes, and one that is never reached."""
+def line_start(raw: bytes, at: int, floor: int) -> int:
+    """Where the line of byte ``at`` begins, or ``floor`` if that comes later."""
+    return max(raw.rfind(b"\n", floor, at) + 1, floor)
 
-    __slots__ = ("ends", "raw")
 
-    def __init__(self, raw: bytes) -> None:
-        self.raw = raw
-        self.ends = [found.start() for found in _NEWLINE.finditer(raw)]
-        self.ends.append(len(raw) + 1)
-
-    def start(self, at: int) -> int:
-        """Where the line of byte ``at`` begins."""
-        line = bisect_left(self.ends, at)
-        return self.ends[line - 1] + 1 if line else 0
-
-    def number(self, at: int) -> int:
-        """The line of byte ``at``, counted from 1."""
-        return bisect_left(self.ends, at) + 1
-
-    def several(self, start: int, end: int) -> bool:
-        """Whether ``[start, end)`` reaches over more than one line."""
-        return self.ends[bisect_left(self.ends, start)] < end - 1
+def several_lines(raw: bytes, start: int, end: int) -> bool:
+    """Whether ``[start, end)`` reaches over more than one line; a newline belongs to the line it ends."""
+    return raw.find(b"\n", start, end - 1) >= 0
 
 
 class Group:
@@ -54,26 +40,20 @@ class Group:
 
     __slots__ = ("blank", "depth", "end", "nodes", "several", "start", "turn")
 
-    def __init__(self, start: int, depth: int, blank: bool) -> None:
+    def __init__(self, start: int, depth: int, blank: bool, turn: bool = False) -> None:
         self.start = start
         self.end = start
         self.depth = depth
         self.blank = blank
         self.several = False
-        self.turn = False
+        self.turn = turn
         self.nodes: list[Node] = []
 
     def add(self, piece: _Piece) -> None:
         self.nodes.append(piece.node)
         self.end = max(self.end, piece.end)
         self.depth = min(self.depth, piece.depth)
-        self.several = self.several or piece.several
-
-    def close(self, closers: list[_Piece]) -> None:
-        """End with ``closers``, and leave the list empty."""
-        if closers:
-            self.end = max(self.end, closers[-1].end)
-            closers.clear()
+        self.several = self.several or piece.newline >= 0
 
     def is_token(self) -> bool:
         """Whether it is punctuation and keywords alone: ``{``, ``then``."""
@@ -81,115 +61,133 @@ class Group:
 
 
 class _Piece:
-    """A node on its way into a group. ``at``: start of the line it begins, or -1; ``last``: of its siblings."""
+    """A node on its way into a group.
 
-    __slots__ = ("at", "blank", "depth", "end", "kids", "last", "node", "several")
+    ``newline``: the first newline inside, or -1. ``at``: start of the line it begins, or -1. ``last``: of its siblings.
+    """
 
-    def __init__(self, node: Node, end: int, depth: int, at: int, blank: bool, several: bool, last: bool) -> None:
+    __slots__ = ("at", "blank", "depth", "end", "kids", "last", "newline", "node")
+
+    def __init__(self, node: Node, end: int, newline: int, depth: int, at: int, blank: bool) -> None:
         self.node = node
         self.end = end
+        self.newline = newline
         self.depth = depth
         self.at = at
         self.blank = blank
-        self.several = several
-        self.last = last
+        self.last = False
         self.kids: list[_Piece] | None = None
 
 
-def unfold(nodes: Iterable[Node], lines: Lines, whole: Callable[[str], bool], start: int) -> list[Group]:
+def level(node: Node, raw: bytes, start: int) -> list[Group]:
+    """The groups among the children of ``node``, exactly one level down; the first starts at ``start``."""
+    group = Group(start, 0, False)
+    groups = [group]
+    after = -1
+    for child in node.children:
+        begin = child.start_byte
+        end = child.end_byte
+        if after >= 0:
+            newline = raw.find(b"\n", after, begin)
+            if newline >= 0:
+                at = raw.rfind(b"\n", newline, begin) + 1
+                group = Group(at, 1, at > newline + 1)
+                groups.append(group)
+        group.nodes.append(child)
+        group.end = end
+        after = end - 1 if end > begin else end
+        if not group.several and raw.find(b"\n", begin, after) >= 0:
+            group.several = True
+    if len(groups) > 1 and not group.several and all(_ends(raw, node, True) for node in group.nodes):
+        groups.pop()
+    return groups if groups[0].nodes else []
+
+
+def unfold(nodes: Iterable[Node], raw: bytes, whole: Callable[[str], bool], start: int) -> list[Group]:
     """The groups inside ``nodes`` (siblings), all levels down to the first on which lines begin; one group if none do.
 
     ``whole``: tells the kinds that are not unfolded below the first level. ``start``: where the first group starts.
     """
-    top = [_piece(node, lines) for node in nodes]
-    frontier = [piece for piece in top if piece.several]
+    top: list[_Piece] = []
+    for node in nodes:
+        begin, end = node.start_byte, node.end_byte
+        top.append(_Piece(node, end, raw.find(b"\n", begin, end - 1), 0, -1, False))
+    frontier = [piece for piece in top if piece.newline >= 0]
     seen: set[str] = set()
     found = False
     while frontier and not found:
+        unfolded = frontier
         deeper: list[_Piece] = []
-        for piece in frontier:
+        for piece in unfolded:
             seen.add(piece.node.type)
-            found = _expand(piece, lines, deeper, found)
+            found = _expand(piece, raw, deeper) or found
         frontier = [piece for piece in deeper if not whole(piece.node.type)]
     if found:
-        _unroll(top[0], seen, lines)
-    return _grouped(top, lines, start)
+        for piece in unfolded:
+            _unroll(piece, raw, seen)
+    return _without_ends(_grouped(top, raw, start))
 
 
-def level(node: Node, lines: Lines, start: int) -> list[Group]:
-    """The groups among the children of ``node``, exactly one level down; the first starts at ``start``."""
-    piece = _piece(node, lines)
-    _expand(piece, lines, [], True)
-    return _grouped([piece], lines, start)
-
-
-def _piece(node: Node, lines: Lines) -> _Piece:
-    end = node.end_byte
-    return _Piece(node, end, 0, -1, False, lines.several(node.start_byte, end), False)
-
-
-def _expand(piece: _Piece, lines: Lines, deeper: list[_Piece], found: bool) -> bool:
-    """Give ``piece`` its kids, add those of several lines to ``deeper``; True if one (or ``found``) begins a line."""
+def _expand(piece: _Piece, raw: bytes, deeper: list[_Piece]) -> bool:
+    """Give ``piece`` its kids and add those of several lines to ``deeper``; whether one of them begins a line."""
     node = piece.node
-    ends = lines.ends
+    known = piece.newline  # the first newline at or after the current position, as long as that has not passed it
     depth = piece.depth
-    line = bisect_left(ends, node.start_byte)
-    newline = ends[line]
     kids: list[_Piece] = []
+    begins = False
+    after = node.start_byte
     kid: _Piece | None = None
     for child in node.children:
         begin = child.start_byte
         end = child.end_byte
         at = -1
         blank = False
-        if newline < begin:
-            before = line
-            line = bisect_left(ends, begin, line)
-            newline = ends[line]
-            at = ends[line - 1] + 1
-            blank = line - before > 1
-        several = newline < end - 1
-        kid = _Piece(child, end, depth, at, blank, several, False)
+        newline = known if known >= after else raw.find(b"\n", after, begin)
+        if 0 <= newline < begin:
+            at = raw.rfind(b"\n", newline, begin) + 1
+            blank = at > newline + 1
+        after = end - 1 if end > begin else end
+        newline = known if known >= begin else raw.find(b"\n", begin, after)
+        inside = newline if newline < after else -1
+        kid = _Piece(child, end, inside, depth, at, blank)
         kids.append(kid)
-        if several:
+        if inside >= 0:
             deeper.append(kid)
-            line = bisect_left(ends, end - 1, line)
-            newline = ends[line]
+        if at >= 0:
+            begins = True
         depth = piece.depth + 1
     if kid is None:
-        piece.several = False  # a comment or string: there is nothing to unfold
-        return found
+        piece.newline = -1  # a comment or string: there is nothing to unfold
+        return False
     kid.last = True
     piece.kids = kids
-    return found or any(kid.at >= 0 and not _closes(kid, lines.raw) for kid in kids)
+    return begins and any(kid.at >= 0 and not _closes(kid, raw) for kid in kids)
 
 
-def _unroll(piece: _Piece, seen: set[str], lines: Lines) -> None:
-    """Go on at the left edge while it repeats the kinds above it: ``a.b().c()`` and ``a + b + c`` are one row, not a stair."""
-    while piece.kids:
+def _unroll(piece: _Piece, raw: bytes, seen: set[str]) -> None:
+    """Go on at the left edge while it repeats the kinds above: ``a.b().c()``, ``a + b + c`` are a row, not a stair."""
+    while piece.kids and piece.kids[0].newline >= 0 and piece.kids[0].node.type in seen:
         piece = piece.kids[0]
-    while piece.several and piece.node.type in seen:
-        _expand(piece, lines, [], True)
-        if not piece.kids:
-            return
-        piece = piece.kids[0]
+        _expand(piece, raw, [])
 
 
 def _closes(piece: _Piece, raw: bytes) -> bool:
-    """Whether it only ends something: ``}``, ``);``, ``end``, closing quotes."""
-    node = piece.node
+    return _ends(raw, piece.node, piece.last)
+
+
+def _ends(raw: bytes, node: Node, last: bool) -> bool:
+    """Whether a node, perhaps the ``last`` of its siblings, only ends something: ``}``, ``);``, ``end``, quotes."""
     named = getattr(node, "is_named", True)
-    if named and not piece.last:
+    if named and not last:
         return False
-    begin = node.start_byte
-    if piece.end - begin <= 8 and _WORD.search(raw, begin, piece.end) is None:
-        return raw[begin : begin + 1] not in (b"(", b"[", b"{", b"<")
-    return piece.last and not named
+    begin, end = node.start_byte, node.end_byte
+    if end - begin <= 8 and _WORD.search(raw, begin, end) is None:
+        return raw[begin:end].startswith(_CLOSERS) or (last and not raw[begin:end].startswith(_OPENERS))
+    return last and not named
 
 
-def _grouped(top: Sequence[_Piece], lines: Lines, start: int) -> list[Group]:
-    """Flatten the unfolded pieces. Closers on a line of their own end the group before; others belong to what follows."""
-    raw = lines.raw
+def _grouped(top: Sequence[_Piece], raw: bytes, start: int) -> list[Group]:
+    """Flatten the unfolded pieces. Closers alone on a line are left out: they go with the group before as it is cut."""
     group = Group(start, 1 << 30, False)
     groups = [group]
     closers: list[_Piece] = []
@@ -203,34 +201,28 @@ def _grouped(top: Sequence[_Piece], lines: Lines, start: int) -> list[Group]:
             stack.extend(reversed(kids))
             continue
         if piece.at >= 0:
-            group.close(closers)
-            if _closes(piece, raw):
-                closers.append(piece)
-                continue
-            if group.nodes:
-                group = Group(piece.at, piece.depth, piece.blank)
-                groups.append(group)
-        elif closers:
-            if _closes(piece, raw):
-                closers.append(piece)
-                continue
-            if group.nodes:
-                group = Group(closers[0].at, piece.depth, closers[0].blank)
-                group.turn = True
-                groups.append(group)
             closers.clear()
+        if (closers or piece.at >= 0) and _closes(piece, raw):
+            closers.append(piece)
+            continue
+        first = closers[0] if closers else piece
+        if first.at >= 0 and group.nodes:
+            group = Group(first.at, piece.depth, first.blank, turn=first is not piece)
+            groups.append(group)
+        closers.clear()
         group.add(piece)
-    group.close(closers)
-    return [*_without_ends(groups)]
+    return groups
 
 
-def _without_ends(groups: Sequence[Group]) -> Iterator[Group]:
-    """Join a group that begins with closers and opens nothing (``})(this);``, ``} while (x);``) to the one before."""
-    kept = groups[0]
-    for group, following in zip(groups[1:], [*groups[2:], None]):
-        if group.turn and not group.several and (following is None or following.depth <= group.depth):
-            kept.end = group.end
-        else:
-            yield kept
-            kept = group
-    yield kept
+def _without_ends(groups: Sequence[Group]) -> list[Group]:
+    """Leave out what begins with closers and opens nothing: ``})(this);`` and ``} while (x);`` go with the group above."""
+    kept = [groups[0]]
+    for group, following in _pairs(groups[1:]):
+        opens = following is not None and following.depth > group.depth
+        if not group.turn or group.several or opens:
+            kept.append(group)
+    return kept
+
+
+def _pairs(groups: Sequence[Group]) -> Iterator[tuple[Group, Group | None]]:
+    return zip(groups, [*groups[1:], None])

@@ -2,30 +2,32 @@
 
 The outline is the row of top-level groups and, in turn, of whatever is worth looking into: class bodies, namespaces,
 conditional compilation, functions that hold functions. A function's statements are made when it does not fit. Queries
-run on definition nodes only, and only lines that are opened are visited, so the cost follows the outline and the chunks.
+run on definition nodes only and only what is opened is visited, so the cost follows the outline and the chunks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from omnichunk.model.span import Detail, Glue, Span, Strength
-from omnichunk.parsing.groups import Group, Lines, Node, level, unfold
-from omnichunk.parsing.tags import ATTRIBUTE, COMMENT, DEFINITION, IMPORT, LISTING, OPEN, WRAP, Tag, Tags
+from omnichunk.parsing.groups import Group, Node, level, line_start, several_lines, unfold
+from omnichunk.parsing.tags import ATTRIBUTE, COMMENT, DEFINITION, IMPORT, LISTING, OPEN, VALUES, WRAP, Tag, Tags
 
-CONTAINERS = frozenset("class interface struct trait enum impl object protocol record union extension".split())
+CONTAINERS = frozenset({"class", "interface", "struct", "trait", "enum", "impl", "object", "union", "extension"})
 """Labels of definitions whose functions are methods."""
-SPACES = frozenset({"module", "namespace", "package"})
-VALUES = frozenset({"constant", "variable", "field", "property", "type"})
-"""Labels of definitions that are statements as long as they take one line."""
+HOLDERS = CONTAINERS | {"module", "namespace", "package"}
+"""Labels of definitions that hold definitions."""
 
 OUTLINE, BODY, INSIDE = range(3)
 """Where a group stands: in a module or class; directly in a function; further in."""
 
+FIRST = 8
+"""Nodes of a group, all but the last on one line, of which one may be its definition."""
+
 _LEAD = COMMENT | ATTRIBUTE
-_Make = Callable[[], "list[Span]"]
+SECTION, BLOCK, ITEM, LINE = Strength.SECTION, Strength.BLOCK, Strength.ITEM, Strength.LINE
 
 
 class _Found(NamedTuple):
@@ -47,29 +49,30 @@ class Spans:
         self._raw = raw
         self._tags = tags
         self._char = char
-        self._lines = Lines(raw)
-        self._eager: list[tuple[Span, _Make]] = []
+        self._eager: list[tuple[Any, ...]] = []
 
     def outline(self, root: Node) -> list[Span]:
         """The spans of the whole tree."""
-        return self._made(partial(self._listing, root, self._lines.start(root.start_byte), OUTLINE, ""))
+        start = line_start(self._raw, root.start_byte, 0)
+        return self._made(self._listing, root, start, OUTLINE, "")
 
     # -- making children, now or later
 
-    def _made(self, make: _Make) -> list[Span]:
-        """What ``make`` gives, and the children of all in it that belongs to the outline; a loop, however deep they nest."""
-        spans = make()
+    def _made(self, make: Callable[..., list[Span]], *about: Any) -> list[Span]:
+        """What ``make`` gives, with the children of all that belongs to the outline; a loop, however deep they nest."""
+        spans = make(*about)
         while self._eager:
-            span, inner = self._eager.pop()
-            span.opener = inner().copy
+            span, inner, *about_it = self._eager.pop()
+            span.opener = inner(*about_it).copy
             span.children  # noqa: B018  adopts what was made
         return spans
 
-    def _attach(self, span: Span, make: _Make, *, now: bool) -> Span:
+    def _attach(self, span: Span, now: bool, make: Callable[..., list[Span]], *about: Any) -> Span:
+        """Let ``make(*about)`` give the children of ``span``: as part of the outline, or when it is opened."""
         if now:
-            self._eager.append((span, make))
+            self._eager.append((span, make, *about))
         else:
-            span.opener = partial(self._made, make)
+            span.opener = partial(self._made, make, *about)
         return span
 
     def _span(self, start: int, end: int, kind: str, strength: Strength, glue: Glue = Glue.NONE) -> Span:
@@ -85,7 +88,9 @@ class Spans:
     def _listing(self, node: Node, start: int, where: int, owner: str) -> list[Span]:
         """The spans of a node whose children are statements or members; ``owner``: label of the definition it is in."""
         while True:
-            groups = level(node, self._lines, start)
+            groups = level(node, self._raw, start)
+            if not groups:
+                return []
             if len(groups) > 1 and groups[0].is_token():
                 del groups[0]
             first = groups[0]
@@ -99,7 +104,7 @@ class Spans:
         """The spans inside a statement: the first lines that begin within, however deep; none if it is one line."""
         roles = self._tags.roles
         while True:
-            groups = unfold(nodes, self._lines, self._tags.whole, start)
+            groups = unfold(nodes, self._raw, self._tags.whole, start)
             head = groups[0]
             if len(groups) == 1:
                 if not head.several:
@@ -111,7 +116,7 @@ class Spans:
                 if not head.several:
                     del groups[0]  # the opening line goes with what it opens
                 else:
-                    glued = not self._lines.several(head.nodes[0].start_byte, head.nodes[0].end_byte)
+                    glued = not several_lines(self._raw, head.nodes[0].start_byte, head.nodes[0].end_byte)
             if len(groups) > 1 or self._opens_definition(groups[0]):
                 spans = self._assembled(groups, where, owner)
                 if glued:
@@ -122,8 +127,7 @@ class Spans:
             nodes, start = groups[0].nodes, groups[0].start
 
     def _opens_definition(self, group: Group) -> bool:
-        roles = self._tags.roles
-        return any(roles[node.type] & (DEFINITION | WRAP) for node in group.nodes) and self._find(group) is not None
+        return self._find(group) is not None
 
     # -- from groups to spans
 
@@ -131,12 +135,17 @@ class Spans:
         """One span a group; comments and attributes go with the definition below them, or are glued to what follows."""
         spans: list[Span] = []
         lead: list[Group] = []
+        roles = self._tags.roles
         bound = False  # an attribute waits for its definition whatever blank lines come between
         for group in groups:
+            if group.end <= group.start:
+                continue  # a token the parser missed
             if lead and group.blank and not bound:
                 spans += self._leads(lead, where, glued=False)
                 lead = []
-            role = self._role(group)
+            role = roles[group.nodes[0].type]
+            if role & _LEAD:
+                role = self._role(group)
             if role & _LEAD:
                 lead.append(group)
                 bound = bound or role == ATTRIBUTE
@@ -197,7 +206,7 @@ class Spans:
         if group.several:
             now = where == OUTLINE and bool(role & OPEN)
             inner = where if now else INSIDE
-            self._attach(span, partial(self._inside, group.nodes, group.start, inner, owner), now=now)
+            self._attach(span, now, self._inside, group.nodes, group.start, inner, owner)
         return span
 
     # -- definitions
@@ -205,7 +214,7 @@ class Spans:
     def _find(self, group: Group) -> _Found | None:
         """The first definition in a group, looking through what wraps it."""
         roles = self._tags.roles
-        for node in group.nodes:
+        for node in group.nodes[:FIRST]:
             core = node
             for _ in range(6):
                 role = roles[core.type]
@@ -222,24 +231,25 @@ class Spans:
 
     def _definition(self, lead: list[Group], group: Group, found: _Found, strength: Strength, owner: str) -> Span:
         outer, core, tag = found
-        label = "method" if tag.label == "function" and owner in CONTAINERS else tag.label
-        holds = label in CONTAINERS or label in SPACES
-        body = self._tags.body(core) if label not in VALUES and (group.several or holds) else None
-        if label not in VALUES or group.several:
-            strength = Strength.SECTION
-        start = lead[0].start if lead else group.start
-        span = self._span(start, group.end, "definition", strength)
-        span.name = tag.name
-        doc = tag.doc or (self._tags.docstring(body) if body is not None else None) or self._comment(lead)
-        span.detail = Detail(
-            label=label,
-            signature=self._range(*self._signature(outer, core, body)),
-            doc=None if doc is None else self._range(*doc),
-        )
-        if group.several or lead:
-            now = holds or (body is not None and self._tags.holds_definitions(body))
-            inner = partial(self._core, core, body, OUTLINE if holds else BODY, label)
-            self._attach(span, partial(self._with_lead, lead, group, outer, core, inner, now), now=now)
+        tags = self._tags
+        label = tag.label
+        if label == "function" and owner in CONTAINERS:
+            label = "method"
+        several = group.several
+        value = label in VALUES
+        body = tags.body(core) if several and not value else None
+        doc = tag.doc
+        if doc is None and body is not None and tags.documents:
+            doc = tags.docstring(body)
+        if doc is None and lead:
+            doc = self._comment(lead)
+        detail = Detail(label, self._range(*self._signature(outer, core, body)), doc and self._range(*doc))
+        start, end = self._range(lead[0].start if lead else group.start, group.end)
+        span = Span(start, end, "definition", SECTION if several or not value else strength, tag.name, detail)
+        if several or lead:
+            holds = label in HOLDERS
+            now = holds or (body is not None and tags.holds_definitions(body))
+            self._attach(span, now, self._with_lead, lead, group, found, body, OUTLINE if holds else BODY, label, now)
         return span
 
     def _comment(self, lead: Sequence[Group]) -> tuple[int, int] | None:
@@ -259,33 +269,34 @@ class Spans:
         return start, start + len(raw[start:end].rstrip())
 
     def _with_lead(
-        self, lead: list[Group], group: Group, outer: Node, core: Node, inner: Callable[[int], list[Span]], now: bool
+        self, lead: list[Group], group: Group, found: _Found, body: Node | None, where: int, label: str, now: bool
     ) -> list[Span]:
         """The inside of a definition; behind comments and decorators its core is a span of its own, to stay whole."""
         start = group.start
         lead = list(lead)
+        outer, core, _ = found
         if outer is not core:
-            groups = level(outer, self._lines, start)
+            groups = level(outer, self._raw, start)
             while len(groups) > 1 and self._role(groups[0]) & _LEAD:
                 lead.append(groups.pop(0))
             start = groups[0].start
         if not lead:
-            return inner(start)
+            return self._core(core, body, where, label, start)
         rest = self._span(start, group.end, "statement", Strength.ITEM)
         if group.several:
-            self._attach(rest, partial(inner, start), now=now)
+            self._attach(rest, now, self._core, core, body, where, label, start)
         return [*self._leads(lead, INSIDE, glued=True), rest]
 
     def _core(self, core: Node, body: Node | None, where: int, label: str, start: int) -> list[Span]:
         """The statements or members of a definition; its opening lines go with the first unless they are many."""
         if body is None:
             return self._inside([core], start, INSIDE if where == BODY else where, label)
-        spans = self._listing(body, max(start, self._lines.start(body.start_byte)), where, label)
+        spans = self._listing(body, line_start(self._raw, body.start_byte, start), where, label)
         end = start + len(self._raw[start : body.start_byte].rstrip())
-        if spans and self._lines.several(start, end):
+        if spans and several_lines(self._raw, start, end):
             head = self._span(start, end, "statement", Strength.LINE, Glue.NEXT)
             if spans[0].start >= head.end:
-                spans.insert(0, self._attach(head, partial(self._head, core, body, start), now=False))
+                spans.insert(0, self._attach(head, False, self._head, core, body, start))
         return spans
 
     def _head(self, core: Node, body: Node, start: int) -> list[Span]:
@@ -308,5 +319,5 @@ class Spans:
 def _strength(group: Group, where: int) -> Strength:
     """Of a cut before a statement: stronger further out, after a blank line, and where a branch turns."""
     if where != INSIDE:
-        return Strength.BLOCK if group.blank else Strength.ITEM
-    return Strength.ITEM if group.blank or group.turn else Strength.LINE
+        return BLOCK if group.blank or group.turn else ITEM
+    return ITEM if group.blank or group.turn else LINE

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from omnichunk.parsing.grammar import Grammar, NodeTable, guessed_tags
+from omnichunk.parsing.grammar import Grammar, NodeTable, guessed_tags, root_kinds
 from omnichunk.parsing.groups import Node
 
 if TYPE_CHECKING:
@@ -28,17 +28,20 @@ _NOT_GENERIC = re.compile(
     r"|keyword|operator|import|include|use|forward|list|clause|access|import|preproc|comment|field|specification_part|statement$"
 )
 _LABELS = {
-    "func": "function", "fun": "function", "fn": "function", "procedure": "function", "proc": "function", "def": "function",
-    "subroutine": "function", "subprogram": "function", "defn": "function", "constructor": "method", "protocol": "interface",
-    "record": "struct", "union": "struct", "namespace": "module", "package": "module", "mod": "module", "contract": "class",
-    "object": "class", "impl": "class",
+    "func": "function", "fun": "function", "fn": "function", "def": "function", "defn": "function", "proc": "function",
+    "procedure": "function", "subroutine": "function", "subprogram": "function", "constructor": "method",
+    "protocol": "interface", "record": "struct", "union": "struct", "contract": "class", "object": "class",
+    "impl": "class", "namespace": "module", "package": "module", "mod": "module",
 }  # fmt: skip
-_VALUE = re.compile(rb"@definition\.(constant|variable|field|property|type)\b|@import\b")
+_PLAIN = re.compile(rb"\((\w+)\s+name:\s*\((\w+)\)\s*@name\)\s*@definition\.(\w+)\s*$")
+_LABEL = re.compile(rb"@definition\.(\w+)")
 _QUOTES = re.compile(rb"[rRuUbB]{0,2}[\"']")
 
 
-SHORT = 64
-"""Bodies of fewer bytes are not searched for definitions."""
+VALUES = frozenset({"constant", "variable", "field", "property", "type"})
+"""Labels of definitions that are statements as long as they take one line."""
+SHORT = 100
+"""Functions with bodies of fewer bytes, or of one statement, are not searched for definitions."""
 
 
 class Tag(NamedTuple):
@@ -69,7 +72,7 @@ class Roles(dict[str, int]):
                 role = COMMENT
             elif generic_label(kind):
                 role |= DEFINITION
-            elif role & LISTING or kind.startswith("preproc_if") or kind.startswith("preproc_el"):
+            elif role & LISTING or kind.startswith(("preproc_if", "preproc_el")):
                 role |= OPEN
         self[kind] = role
         return role
@@ -83,30 +86,39 @@ def generic_label(kind: str) -> str:
 
 
 class Rules:
-    """What is shared by all trees of a grammar."""
+    """What is shared by all trees of a grammar.
+
+    ``tags``: the whole query; ``labels[i]``: label of its pattern ``i``, empty for imports. ``plain``: node kinds with
+    one pattern that asks for no more than a field ``name``, with the kind of the name (``_`` for any) and the label:
+    reading the field costs a fifth of the query. ``nested``: the query without imports and values, for telling whether
+    a function holds definitions.
+    """
 
     def __init__(self, grammar: Grammar) -> None:
         path = Path(grammar.folder, "tags.scm")
         own = bool(grammar.folder) and path.is_file()
-        self.tags = grammar.tags
+        source = path.read_text("utf-8") if own else guessed_tags(grammar.language)
         self.nodes = grammar.nodes
         self.roles = Roles(grammar.nodes, grammar.definition_kinds, grammar.import_kinds, guess=not own)
-        self.nested = _nested(grammar, path.read_text("utf-8") if own else guessed_tags(grammar.language))
+        self.tags = grammar.tags
+        self.plain: dict[str, tuple[str, str]] = {}
+        self.nested: tree_sitter.Query | None = None
+        self.labels: list[str] = []
+        if self.tags is not None:
+            from tree_sitter import Query
 
-
-def _nested(grammar: Grammar, source: str) -> tree_sitter.Query | None:
-    """The tags without imports and values: what makes a function worth looking into."""
-    if not source:
-        return None
-    from tree_sitter import Query
-
-    query = Query(grammar.language, source)
-    raw = source.encode()
-    for i in range(query.pattern_count):
-        pattern = raw[query.start_byte_for_pattern(i) : query.end_byte_for_pattern(i)]
-        if _VALUE.search(pattern) or not re.search(rb"@definition\.", pattern):
-            query.disable_pattern(i)
-    return query
+            raw = source.encode()
+            self.nested = Query(grammar.language, source)
+            kinds = [kind for kind, _ in root_kinds(source)]
+            for i in range(self.nested.pattern_count):
+                pattern = raw[self.nested.start_byte_for_pattern(i) : self.nested.end_byte_for_pattern(i)]
+                found = _LABEL.search(pattern)
+                self.labels.append(found[1].decode() if found else "")
+                plain = _PLAIN.search(pattern)
+                if plain and kinds.count(plain[1].decode()) == 1:
+                    self.plain[plain[1].decode()] = plain[2].decode(), plain[3].decode()
+                if not found or self.labels[i] in VALUES:
+                    self.nested.disable_pattern(i)
 
 
 class Tags:
@@ -120,6 +132,9 @@ class Tags:
         self._nodes = nodes
         self._query: tree_sitter.QueryCursor | None = None
         self._nested: tree_sitter.QueryCursor | None = None
+        self._labels = rules.labels if rules else []
+        self._plain = rules.plain if rules else {}
+        self.documents = nodes.docstring
         self.roles: Roles = rules.roles if rules else Roles(nodes, frozenset(), frozenset(), guess=True)
         if rules is not None and rules.tags is not None:
             from tree_sitter import QueryCursor
@@ -143,60 +158,57 @@ class Tags:
         """The definition ``node`` is, or ``None``. Of several patterns that match the first counts."""
         if self._query is None:
             return self._guessed(node)
-        best = None
-        for pattern, captures in self._query.matches(node):
-            if (best is None or pattern < best[0]) and "name" in captures:
-                label = next((name[11:] for name in captures if name.startswith("definition.")), "")
-                if label:
-                    best = (pattern, label, captures)
-        if best is None:
-            return self._guessed(node)
-        _, label, captures = best
+        plain = self._plain.get(node.type)
+        if plain is not None:
+            name = node.child_by_field_name("name")
+            if name is None or (plain[0] != "_" and name.type != plain[0]):
+                return None
+            return Tag(plain[1], self._text(name), None)
+        best, captures = len(self._labels), None
+        for pattern, found in self._query.matches(node):
+            if pattern < best and self._labels[pattern]:
+                best, captures = pattern, found
+        if captures is None or "name" not in captures:
+            return self._guessed(node) if self.roles.guess else None
         doc = captures.get("doc")
-        return Tag(label, self._text(captures["name"][0]), (doc[0].start_byte, doc[-1].end_byte) if doc else None)
+        span = (doc[0].start_byte, doc[-1].end_byte) if doc else None
+        return Tag(self._labels[best], self._text(captures["name"][0]), span)
 
     def _guessed(self, node: Node) -> Tag | None:
-        label = generic_label(node.type) if self.roles.guess else ""
+        label = generic_label(node.type)
         name = _name_node(node) if label else None
         return None if name is None else Tag(label, self._text(name), None)
 
     def holds_definitions(self, body: Node) -> bool:
         """Whether a definition stands directly in ``body``; values do not count."""
-        if self._nested is None or body.end_byte - body.start_byte < SHORT:
+        if self._nested is None or body.end_byte - body.start_byte < SHORT or body.named_child_count < 2:
             return False
         return bool(self._nested.matches(body))
 
     def body(self, node: Node) -> Node | None:
         """The node that holds the statements or members of a definition, looked for down its last children."""
-        for _ in range(6):
-            if not hasattr(node, "child_by_field_name"):
-                return None
+        field = getattr(node, "child_by_field_name", None)
+        for _ in range(6 if field is not None else 0):
             for name in self._nodes.body:
                 found = node.child_by_field_name(name)
                 if found is not None:
                     return found
-            kids = node.children
-            inner = next((kid for kid in reversed(kids) if kid.end_byte - kid.start_byte > 2), None)
-            if inner is None:
-                return None
-            if self.roles[inner.type] & OPEN or _BLOCK.search(inner.type):
+            inner = next((kid for kid in reversed(node.children) if kid.end_byte - kid.start_byte > 2), None)
+            if inner is None or self.roles[inner.type] & OPEN or _BLOCK.search(inner.type):
                 return inner
             node = inner
         return None
 
     def docstring(self, body: Node) -> tuple[int, int] | None:
         """The range of the string a body begins with, where the language documents so."""
-        if not self._nodes.docstring or not _QUOTES.match(self._raw, body.start_byte):
+        if not _QUOTES.match(self._raw, body.start_byte):
             return None
-        node = body
+        node: Node | None = body
         for _ in range(3):
-            kids = node.children
-            if not kids:
-                return None
-            node = kids[0]
-            if "string" in node.type:
-                return node.start_byte, node.end_byte
-        return None
+            node = _first(node)
+            if node is None or "string" in node.type:
+                break
+        return None if node is None or "string" not in node.type else (node.start_byte, node.end_byte)
 
     def first_word(self, outer: Node, core: Node) -> int:
         """Where a definition begins when comments and attributes are left out."""
@@ -221,7 +233,7 @@ class Tags:
         """Where the head of a definition ends: before its body, and before comments that precede the body."""
         end: int = body.start_byte
         head = self._raw[start:end]
-        if b"#" in head or b"//" in head or b"/*" in head:
+        if b"#" in head or b"/" in head:
             before = start
             for kid in core.children:
                 if kid.start_byte >= end:
@@ -253,6 +265,14 @@ def _import(name: str, source: str) -> tuple[str, str]:
             if separator in name:
                 return name.rpartition(separator)[2], name
     return name or source, source
+
+
+def _first(node: Node) -> Node | None:
+    """The first child, without making the others where the tree allows."""
+    child = getattr(node, "child", None)
+    if child is not None:
+        return child(0)
+    return next(iter(node.children), None)
 
 
 def _name_node(node: Node) -> Node | None:

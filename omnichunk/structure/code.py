@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from omnichunk.hookspecs import hookimpl
 from omnichunk.model.declarations import StructureProvider, StructureRequest
 from omnichunk.model.span import Structure
-from omnichunk.parsing.grammar import Grammar, NodeTable, grammar, unavailable
+from omnichunk.parsing.grammar import NodeTable, grammar, unavailable
 from omnichunk.parsing.groups import Node
 from omnichunk.parsing.spans import Spans
 from omnichunk.parsing.tags import Rules, Tags
+from omnichunk.source.positions import PositionIndex
 from omnichunk.structure.fallback import outlined
 
 ERRORS = 5
 """Syntax errors that are named one by one."""
 SEARCH = 5_000
 """Nodes that are looked at for syntax errors."""
-STEP = 512
-"""Bytes between two known code point positions."""
-
-_CONTINUATION = bytes(range(0x80, 0xC0))
 
 
 @hookimpl
@@ -41,11 +38,11 @@ def spans(request: StructureRequest) -> Structure:
     tree = known.parse(raw)
     if tree is None:
         return outlined(request.text, language, "the parser went astray on this text and was stopped")
-    return _structure(raw, tree.root_node, known.backend, known.nodes, _rules(language))
+    return _structure(request.text, raw, tree.root_node, known.backend, known.nodes, _rules(language))
 
 
 def spans_with_parser(request: StructureRequest, parse: Callable[[str, str], Any]) -> Structure:
-    """The outline by a plugin's parser: ``parse(filepath, content)`` gives a tree-sitter-like tree or ``None`` to decline.
+    """The outline by a plugin's parser: ``parse(filepath, content)`` gives a tree-sitter-like tree; ``None`` declines.
 
     A parser that raises, or whose answer is no such tree, is named in ``errors``, and the built-in parser steps in.
     """
@@ -55,38 +52,27 @@ def spans_with_parser(request: StructureRequest, parse: Callable[[str, str], Any
     try:
         tree = parse(request.filepath, request.text)
         if tree is not None:
-            return _structure(raw, tree.root_node, f"plugin:{request.language}", nodes, None)
-        trouble = ()
-    except Exception as error:  # noqa: BLE001  foreign code and a foreign tree
+            if not 0 <= tree.root_node.start_byte <= tree.root_node.end_byte <= len(raw):
+                raise ValueError(f"its tree ends at byte {tree.root_node.end_byte} of {len(raw)}")
+            return _structure(request.text, raw, tree.root_node, f"plugin:{request.language}", nodes, None)
+        trouble: tuple[str, ...] = ()
+    except Exception as error:  # noqa: BLE001  foreign code, a foreign tree
         trouble = (f"the {request.language} parser of a plugin failed: {type(error).__name__}: {error}",)
     found = spans(request)
     found.errors = (*trouble, *found.errors)
     return found
 
 
-@lru_cache(maxsize=None)
+@cache
 def _rules(language: str) -> Rules | None:
     known = grammar(language)
     return None if known is None else Rules(known)
 
 
-def _structure(raw: bytes, root: Node, backend: str, nodes: NodeTable, rules: Rules | None) -> Structure:
-    found = Spans(raw, Tags(raw, nodes, rules), None if raw.isascii() else code_points(raw))
+def _structure(text: str, raw: bytes, root: Node, backend: str, nodes: NodeTable, rules: Rules | None) -> Structure:
+    found = Spans(raw, Tags(raw, nodes, rules), None if text.isascii() else PositionIndex(text).char)
     outline = found.outline(root)
     return Structure(outline, found.imports, list(syntax_errors(raw, root)), backend)
-
-
-def code_points(raw: bytes) -> Callable[[int], int]:
-    """A function from byte to code point positions of ``raw``; one call costs the count of at most ``STEP`` bytes."""
-    known = [0]
-    for at in range(0, len(raw), STEP):
-        known.append(known[-1] + len(raw[at : at + STEP].translate(None, _CONTINUATION)))
-
-    def char(byte: int) -> int:
-        block = byte // STEP
-        return known[block] + len(raw[block * STEP : byte].translate(None, _CONTINUATION))
-
-    return char
 
 
 def syntax_errors(raw: bytes, root: Node) -> Iterable[str]:

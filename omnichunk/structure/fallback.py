@@ -1,4 +1,4 @@
-"""Code without a parser: definitions are found by regular expressions, one line at a time, and nested by indentation."""
+"""Code without a parser: definitions are found by regular expressions, line by line, and nested by indentation."""
 
 from __future__ import annotations
 
