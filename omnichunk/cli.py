@@ -165,7 +165,7 @@ def _in_flags(message: str) -> str:
     """A message about options of the library in the words of this command line."""
     message = re.sub(r"^\w+\(\): ", "", message)
     for option, flag in FLAGS.items():
-        message = re.sub(rf"(?<![\w-]){option}\b", flag, message)
+        message = re.sub(rf"(?<![\w-]){option}(?==)", flag, message)
     return message
 
 

@@ -30,9 +30,12 @@ _COLUMNS = ("filepath", "index", "total_chunks", "byte_start", "byte_end", "line
 
 
 def jsonl(chunks: Iterable[Chunk]) -> Iterator[str]:
-    """A JSON object a line."""
-    encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
+    """A JSON object a line, in ASCII where the payload is; the encoder for that is twice as fast."""
+    ascii_only, readable_too = (
+        json.JSONEncoder(ensure_ascii=e, check_circular=False, default=str).encode for e in (True, False)
+    )
     for chunk in chunks:
+        encode = ascii_only if chunk.contextualized_text.isascii() else readable_too
         yield encode(chunk_to_dict(chunk)) + "\n"
 
 
