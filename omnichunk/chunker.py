@@ -169,7 +169,7 @@ class Chunker:
                 head = file.read(_SNIFFED)
         except OSError:
             return False  # reading it as a whole says what is wrong
-        return looks_binary(head) and not self.registry.loader_for(Source(path, head), self.options.loader).binary
+        return bool(looks_binary(head)) and not self.registry.loader_for(Source(path, head), self.options.loader).binary
 
     def _options(self, where: str, given: dict[str, Any]) -> ChunkOptions:
         return build(where, self.options, given, self.registry.loader_options()) if given else self.options

@@ -14,9 +14,9 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from support import check_invariants
-
 from omnichunk import Chunker, ChunkingError
+
+from support import check_invariants
 
 if sys.version_info >= (3, 11):
     import tomllib
