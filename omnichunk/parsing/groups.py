@@ -215,7 +215,7 @@ def _grouped(top: Sequence[_Piece], raw: bytes, start: int) -> list[Group]:
 
 
 def _without_ends(groups: Sequence[Group]) -> list[Group]:
-    """Leave out what begins with closers and opens nothing: ``})(this);`` and ``} while (x);`` go with the group above."""
+    """Leave out what begins with closers and opens nothing: ``})(this);``, ``} while (x);`` go with the group above."""
     kept = [groups[0]]
     for group, following in _pairs(groups[1:]):
         opens = following is not None and following.depth > group.depth

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from omnichunk.model.span import Detail, Glue, Span, Strength
 from omnichunk.parsing.groups import Group, Node, level, line_start, several_lines, unfold
@@ -30,12 +30,8 @@ _LEAD = COMMENT | ATTRIBUTE
 SECTION, BLOCK, ITEM, LINE = Strength.SECTION, Strength.BLOCK, Strength.ITEM, Strength.LINE
 
 
-class _Found(NamedTuple):
-    """``core``: the definition's node; ``outer``: it or the node that wraps it."""
-
-    outer: Node
-    core: Node
-    tag: Tag
+_Found = tuple[Node, Node, Tag]
+"""A definition's node with what wraps it (or itself), its own node, and what the grammar says of it."""
 
 
 class Spans:
@@ -151,20 +147,19 @@ class Spans:
                 bound = bound or role == ATTRIBUTE
                 continue
             strength = _strength(group, where)
-            span: Span | None = None
+            found = None
             if role & (DEFINITION | WRAP) and (group.several or where == OUTLINE):
                 found = self._find(group)
-                if found is not None:
-                    span = self._definition(lead, group, found, strength, owner)
-                    lead = []
-            if span is None:
+            if found is not None:
+                spans.append(self._definition(lead or (), group, found, strength, owner))
+            else:
                 if lead:
                     spans += self._leads(lead, where, glued=True)
-                    strength = min(strength, Strength.ITEM)
-                    lead = []
-                span = self._statement(group, role, where, owner, strength)
-            bound = False
-            spans.append(span)
+                    strength = min(strength, ITEM)
+                spans.append(self._statement(group, role, where, owner, strength))
+            if lead:
+                lead = []
+                bound = False
         if lead:
             spans += self._leads(lead, where, glued=False)
         return spans
@@ -201,7 +196,7 @@ class Spans:
             found = [pair for node in group.nodes for pair in self._tags.imports(node)]
             self.imports += found
             kind = "import" if found else kind
-        glue = Glue.NEXT if group.is_token() else Glue.NONE
+        glue = Glue.NEXT if len(group.nodes) == 1 and group.is_token() else Glue.NONE
         span = self._span(group.start, group.end, kind, strength, glue)
         if group.several:
             now = where == OUTLINE and bool(role & OPEN)
@@ -220,7 +215,7 @@ class Spans:
                 role = roles[core.type]
                 tag = self._tags.definition(core) if role & DEFINITION else None
                 if tag is not None:
-                    return _Found(node, core, tag)
+                    return node, core, tag
                 if not role & WRAP:
                     break
                 inner = [kid for kid in core.children if roles[kid.type] & (DEFINITION | WRAP)]
@@ -229,7 +224,7 @@ class Spans:
                 core = inner[-1]
         return None
 
-    def _definition(self, lead: list[Group], group: Group, found: _Found, strength: Strength, owner: str) -> Span:
+    def _definition(self, lead: Sequence[Group], group: Group, found: _Found, strength: Strength, owner: str) -> Span:
         outer, core, tag = found
         tags = self._tags
         label = tag.label
@@ -269,23 +264,23 @@ class Spans:
         return start, start + len(raw[start:end].rstrip())
 
     def _with_lead(
-        self, lead: list[Group], group: Group, found: _Found, body: Node | None, where: int, label: str, now: bool
+        self, lead: Sequence[Group], group: Group, found: _Found, body: Node | None, where: int, label: str, now: bool
     ) -> list[Span]:
         """The inside of a definition; behind comments and decorators its core is a span of its own, to stay whole."""
         start = group.start
-        lead = list(lead)
+        before = list(lead)
         outer, core, _ = found
         if outer is not core:
             groups = level(outer, self._raw, start)
             while len(groups) > 1 and self._role(groups[0]) & _LEAD:
-                lead.append(groups.pop(0))
+                before.append(groups.pop(0))
             start = groups[0].start
-        if not lead:
+        if not before:
             return self._core(core, body, where, label, start)
         rest = self._span(start, group.end, "statement", Strength.ITEM)
         if group.several:
             self._attach(rest, now, self._core, core, body, where, label, start)
-        return [*self._leads(lead, INSIDE, glued=True), rest]
+        return [*self._leads(before, INSIDE, glued=True), rest]
 
     def _core(self, core: Node, body: Node | None, where: int, label: str, start: int) -> list[Span]:
         """The statements or members of a definition; its opening lines go with the first unless they are many."""

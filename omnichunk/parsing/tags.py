@@ -13,8 +13,8 @@ from omnichunk.parsing.groups import Node
 if TYPE_CHECKING:
     import tree_sitter
 
-DEFINITION, WRAP, OPEN, COMMENT, ATTRIBUTE, IMPORT, LISTING = (1 << i for i in range(7))
-"""Roles of a node kind; it may have several."""
+DEFINITION, WRAP, OPEN, COMMENT, ATTRIBUTE, IMPORT, LISTING, MARK = (1 << i for i in range(8))
+"""Roles of a node kind; it may have several. ``MARK``: annotations and modifiers inside the definition they are of."""
 
 _LISTING = re.compile(r"block|body|suite|list|statements|compound|program|module|file|unit|chunk")
 _BLOCK = re.compile(r"block|body|suite|compound|statements|declaration_list|field_list|variant_list|members")
@@ -44,6 +44,9 @@ SHORT = 100
 """Functions with bodies of fewer bytes, or of one statement, are not searched for definitions."""
 
 
+_MARKS = COMMENT | ATTRIBUTE | MARK
+
+
 class Tag(NamedTuple):
     """``label``: kind of the definition; ``doc``: range in bytes of its documentation, if a pattern captures it."""
 
@@ -67,6 +70,8 @@ class Roles(dict[str, int]):
         role = sum(bit for bit, kinds in self._tables if kind in kinds)
         if _LISTING.search(kind):
             role |= LISTING
+        if _ATTRIBUTE.search(kind):
+            role |= MARK
         if self.guess and not role & (COMMENT | ATTRIBUTE):
             if "comment" in kind:
                 role = COMMENT
@@ -216,17 +221,15 @@ class Tags:
         if outer is core and self._raw[at : at + 1] not in (b"@", b"[", b"#"):
             return at
         node = outer
+        roles = self.roles
         for _ in range(2):
-            inner = None
             for kid in node.children:
-                if not _ATTRIBUTE.search(kid.type) and not self.roles[kid.type] & (COMMENT | ATTRIBUTE):
+                kind = kid.type
+                if not roles[kind] & _MARKS:
                     return int(kid.start_byte)
-                inner = kid if "modifiers" in kid.type and inner is None else inner
-                if inner is not None and any(not _ATTRIBUTE.search(sub.type) for sub in inner.children):
+                if "modifiers" in kind and any(not roles[sub.type] & _MARKS for sub in kid.children):
+                    node = kid
                     break
-            if inner is None:
-                break
-            node = inner
         return at
 
     def head_end(self, core: Node, body: Node, start: int) -> int:
