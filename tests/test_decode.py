@@ -16,7 +16,8 @@ SAMPLES = {
     "l’œuvre d’un maître évêque, né à Orléans près de la Loire.",
     "iso8859_2": "Když jsem přišel domů, matka už vařila večeři a otec četl noviny. Řekl mi, že zítra pojedeme "
     "k babičce, která žije v malé vesnici u řeky.",
-    "cp1250": "Zażółć gęślą jaźń, powiedział źrebak do łosia, któremu się śniło, że jest wśród gęstych, żółtych łąk.",
+    "cp1250": "W zeszłym roku pojechaliśmy nad morze, gdzie dzieci bawiły się na plaży, a my piliśmy herbatę "
+    "i rozmawialiśmy z sąsiadami o pogodzie.",
     "cp1251": "Съешь же ещё этих мягких французских булок, да выпей чаю. Вчера мы ходили в лес и видели там лося.",
     "koi8_r": "Съешь же ещё этих мягких французских булок, да выпей чаю. Вчера мы ходили в лес и видели там лося.",
     "cp866": "Съешь же ещё этих мягких французских булок, да выпей чаю. Вчера мы ходили в лес и видели там лося.",

@@ -8,10 +8,11 @@ a *different* text is less likely by ``MARGIN``, and by ``EACH`` for each charac
 all the evidence, because letters are not as independent as this takes them to be. Otherwise there is no answer.
 Nothing installed is asked, so the answer is the same everywhere.
 
-Measured on pieces of 30 to 4,000 bytes, cut from texts in 560 languages and written in 70 encodings, as far as they
-hold them: of 4,925 in encodings that were common 1 was read wrong (Japanese in GB 18030) and 34 % right, of 6,380 in
-rare ones 11 wrong (0.2 %); the rest is refused. Most of those languages are not in the table; of the texts in a listed
-language and a usual encoding of it, 1,000 bytes long, about nine in ten are read.
+Measured on 19,000 pieces of 30 to 4,000 bytes, cut from texts in 560 languages (most of them not in the table) and
+written in 70 encodings, as far as they hold them: in encodings that were common 13 of 9,027 pieces were read wrong, in
+rare ones 31 of 10,032, mostly of languages or encodings not listed. Of 3,617 pieces in a listed language and its two
+most usual encodings none was read wrong; right were 46 % at 60 bytes, 71 % at 250 and 84 % at 1,000; the rest is
+refused. What tells no language, such as a few dashes in English, is refused too.
 """
 
 from __future__ import annotations
@@ -177,8 +178,13 @@ def detect(data: bytes) -> tuple[str, str] | None:
 
 
 def _behind(other: _Reading, best: _Reading) -> bool:
-    """Whether ``other`` is so much less likely than ``best`` that it need not be thought of."""
+    """Whether ``other`` is so much less likely than ``best`` that it need not be thought of.
+
+    One or two kinds of characters prove half as much: ``ñ`` may be any letter of a language that is not in the table.
+    """
     gap = best.score - other.score
+    if sum(not char.isascii() for char in best.counts) < 3:
+        gap /= 2
     return gap > MARGIN and (gap > SHARE * -best.score or gap > EACH * (best.counts - other.counts).total())
 
 
@@ -251,7 +257,7 @@ def _languages() -> tuple[_Language, ...]:
     for codecs, letters in _LANGUAGES:
         weights = _ranked(letters, 0.13, 0.97)
         plain = [weight for letter, weight in weights.items() if letter.isalpha()]
-        typical = sum(exp(w) * w for w in plain) / sum(map(exp, plain)) - 0.7
+        typical = sum(exp(w) * w for w in plain) / sum(map(exp, plain)) - 0.6
         for letter in letters:
             for capital in (letter.upper(), letter.title(), "İ" if letter == "i" else ""):
                 if len(capital) == 1:
