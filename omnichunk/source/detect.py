@@ -12,7 +12,8 @@ Measured on 19,000 pieces of 30 to 4,000 bytes, cut from texts in 560 languages 
 written in 70 encodings, as far as they hold them: in encodings that were common 13 of 9,027 pieces were read wrong, in
 rare ones 31 of 10,032, mostly of languages or encodings not listed. Of 3,617 pieces in a listed language and its two
 most usual encodings none was read wrong; right were 46 % at 60 bytes, 71 % at 250 and 84 % at 1,000; the rest is
-refused. What tells no language, such as a few dashes in English, is refused too.
+refused. What tells no language, such as a few dashes in English, is refused too. The constants were tuned on such
+pieces and the alphabets ranked by some of the same texts, so other texts will do a little worse.
 """
 
 from __future__ import annotations
