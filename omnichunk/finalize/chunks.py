@@ -86,7 +86,7 @@ class Finisher:
         if payload.omitted:
             metadata["context_omitted"] = True
         if payload.shortened:
-            metadata["context_shortened"] = payload.shortened
+            metadata["context_shortened"] = list(payload.shortened)
         if size > limit:
             metadata["overflow_reason"] = (
                 f"the unit has no structure to cut at and takes {payload.raw_size} {options.size_unit}; "

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from omnichunk.finalize.place import Place
 from omnichunk.finalize.render import key_path, signature
@@ -36,6 +36,16 @@ def plain_doc(text: str) -> str:
     return "\n".join(line.strip() for line in stripped.strip().splitlines()).strip()
 
 
+class Path(NamedTuple):
+    """What a place contributes to the context of every chunk that starts there; ``chain``: its entities."""
+
+    scope: tuple[EntityInfo, ...]
+    headings: tuple[str, ...]
+    breadcrumb: tuple[str, ...]
+    table_header: str
+    chain: tuple[Span, ...]
+
+
 class Contexts:
     """Answers ``of(start, end, …)`` for one document; what many chunks share is made once."""
 
@@ -43,9 +53,6 @@ class Contexts:
         self._tree = tree
         self._positions = positions
         self._entities: dict[int, EntityInfo] = {}
-        self._paths: dict[
-            int, tuple[tuple[EntityInfo, ...], tuple[str, ...], tuple[str, ...], str, tuple[Span, ...]]
-        ] = {}
         self._imports = tuple(ImportInfo(name, source) for name, source in tree.imports)
         self._errors = tuple(tree.errors)
         self._metadata: dict[int, dict[str, Any]] = {}
@@ -53,7 +60,8 @@ class Contexts:
     def of(self, start: int, end: int, place: Place, span: Span) -> ChunkContext:
         """The context of ``[start, end)``, whose first atom is ``span`` and lies at ``place``."""
         scope, headings, crumbs, table, chain = self._path(place)
-        span, more = _lead(span, start, end)
+        span, opening = _lead(span, start, end)
+        more = tuple(section.name for section in opening if section not in chain)
         if more:
             headings += more
             crumbs += more
@@ -69,7 +77,7 @@ class Contexts:
             self._siblings(start, end, chain),
             self._imports,
             headings,
-            "code" if content == "code" else _SECTION_TYPES.get(span.kind, "paragraph"),
+            _section_type(span, content, table),
             table,
             self._errors,
             dict(place.metadata) if place.metadata else {},
@@ -101,27 +109,21 @@ class Contexts:
             cut = self._entities[~id(span)] = replace(info, is_partial=True)
         return cut
 
-    def _path(
-        self, place: Place
-    ) -> tuple[tuple[EntityInfo, ...], tuple[str, ...], tuple[str, ...], str, tuple[Span, ...]]:
-        known = self._paths.get(id(place))
-        if known is None:
+    def _path(self, place: Place) -> Path:
+        if place.path is None:
             chain = place.chain()
-            named = [span for span in chain if span.kind in ("section", "definition", "entry")]
+            named = [span for span in chain if span.kind in ("section", "definition")]
+            keys = key_path(chain)
+            labelled = tuple(span for span in chain if span.detail is not None and span.detail.label)
             table = next((s.detail.carry for s in reversed(chain) if s.detail is not None and s.detail.carry), None)
-            known = self._paths[id(place)] = (
-                tuple(
-                    self.entity(span, partial=True)
-                    for span in named
-                    if span.kind == "definition" and span.detail is not None and span.detail.label
-                ),
+            place.path = Path(
+                tuple(self.entity(span, partial=True) for span in labelled if span.kind == "definition"),
                 tuple(span.name for span in named if span.kind == "section"),
-                tuple(span.name for span in named if span.kind != "entry")
-                + ((key_path(named),) if key_path(named) else ()),
+                tuple(span.name for span in named) + ((keys,) if keys else ()),
                 self._tree.text[table[0] : table[1]] if table else "",
-                tuple(span for span in chain if span.detail is not None and span.detail.label),
+                labelled,
             )
-        return known
+        return place.path
 
     def _inside(self, start: int, end: int, chain: Sequence[Span]) -> tuple[EntityInfo, ...]:
         marks = self._tree.landmarks
@@ -149,7 +151,7 @@ class Contexts:
         found: list[SiblingInfo] = []
         for i in indices:
             span = marks.spans[i]
-            if marks.owners[i] is owner and span.detail is not None:
+            if marks.owners[i] is owner and span.name and span.detail is not None:
                 found.append(SiblingInfo(span.name, span.detail.label, position, len(found) + 1))
                 if len(found) == _SIBLINGS:
                     break
@@ -170,16 +172,24 @@ class Contexts:
         return language, "hybrid" if i + 1 < len(blocks) and blocks[i + 1][0] < end else kind
 
 
-def _lead(span: Span, start: int, end: int) -> tuple[Span, tuple[str, ...]]:
-    """The first content of ``[start, end)``, which begins with ``span``, and the titles of the sections that open there.
+def _section_type(span: Span, content: str, table: str) -> str:
+    if content == "code":
+        return "code"
+    return "table" if table else _SECTION_TYPES.get(span.kind, "paragraph")
+
+
+def _lead(span: Span, start: int, end: int) -> tuple[Span, list[Span]]:
+    """The first content of ``[start, end)``, which begins with ``span``, and the sections that open before it.
 
     A heading directly followed by the heading of a subsection opens both.
     """
     while span.parent is not None and span.parent.start >= start and span.parent.kind not in ("part", "document"):
         span = span.parent
-    titles: list[str] = []
-    while span.kind in ("section", "run") and span.known and span.start < end:
+    opening: list[Span] = []
+    while span.kind in ("section", "run") and span.start < end:
         if span.kind == "section" and span.name:
-            titles.append(span.name)
+            opening.append(span)
+        if not span.known:
+            break
         span = next((child for child in span.known if child.kind != "heading"), span.known[0])
-    return span, tuple(titles)
+    return span, opening

@@ -8,6 +8,7 @@ is accepted, and the plan is mended where an estimate was wrong.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from zlib import crc32
 
 from omnichunk.finalize.boundaries import Atom, Boundaries
 from omnichunk.finalize.gauge import Gauge
@@ -30,10 +31,14 @@ _PRICE = {
 _PRICES = [_PRICE[strength] for strength in sorted(Strength)]
 _DEPTH = 0.015  # a level further down in the tree
 _DEEP = 12  # levels that are told apart
+_SEEN = 80  # code points after a cut that give it a taste of its own
+_TASTE = 0.8 / (1 << 32)  # how much it may cost: cuts settle on the same lines after an edit elsewhere
 _CHUNK = 0.06  # a chunk more
+_BRIM = 0.9  # above this share of the budget a chunk is nearly full, and the next edit would move its end
+_FULL = 0.6  # a chunk that is quite full
 _TINY = 0.5  # a chunk below min_chunk_size
-_AHEAD = 8  # budgets of text that are planned at once
-_KEPT = 3  # of which this many are planned again with what follows
+_AHEAD = 48  # budgets of text that are planned at once
+_KEPT = 12  # of which this many are planned again with what follows
 
 
 class Packer:
@@ -43,6 +48,7 @@ class Packer:
         self, boundaries: Boundaries, gauge: Gauge, headers: Headers, fitter: Fitter, options: ChunkOptions
     ) -> None:
         self._boundaries = boundaries
+        self._text = gauge.text
         self._at = gauge.at
         self._header = headers.at
         self._fit = fitter.fit
@@ -109,12 +115,20 @@ class Packer:
         at = self._at
         starts = [at(atom.start) for atom in atoms]
         starts.append(at(atoms[-1].end))
-        prices = [_PRICES[atom.strength] + _DEPTH * min(atom.depth, _DEEP) + _CHUNK for atom in atoms]
+        text = self._text
+        prices = [
+            _PRICES[atom.strength]
+            + _DEPTH * min(atom.depth, _DEEP)
+            + _CHUNK
+            + crc32(text[atom.start : atom.start + _SEEN].encode()) * _TASTE
+            for atom in atoms
+        ]
         prices.append(_CHUNK)
         best = [0.0] * (count + 1)
         ends = [0] * count
         budget, target, minimum = self._budget, self._target, self._minimum
         header = self._header
+        brim = budget * _BRIM if target < budget * _BRIM else budget
         for i in range(count - 1, -1, -1):
             shift = starts[i] - header(atoms[i].place).room
             least, end = float("inf"), i + 1
@@ -126,6 +140,8 @@ class Packer:
                 cost = best[j] + prices[j] + distance * distance
                 if size < minimum:
                     cost += _TINY
+                elif brim < size < budget:
+                    cost += _FULL * (size - brim) / (budget - brim)
                 if cost < least:
                     least, end = cost, j
                 if j < count and atoms[j].barrier:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from omnichunk.model.span import Span
 
 if TYPE_CHECKING:
+    from omnichunk.finalize.context import Path
     from omnichunk.finalize.render import Header
 
 _DEEPEST = 200  # links that are read; a deeper chain keeps its innermost ones
@@ -20,10 +21,11 @@ _DEEPEST = 200  # links that are read; a deeper chain keeps its innermost ones
 class Place:
     """The innermost enclosing span that the context names, and the place around it.
 
-    ``language`` and ``metadata``: of the innermost part or injection. ``header``: kept here by ``Headers``.
+    ``language`` and ``metadata``: of the innermost part or injection. ``header`` and ``path`` are kept here by
+    ``Headers`` and ``Contexts``, which make them once a place.
     """
 
-    __slots__ = ("header", "language", "metadata", "outer", "span")
+    __slots__ = ("header", "language", "metadata", "outer", "path", "span")
 
     def __init__(
         self, span: Span | None, outer: Place | None, language: str, metadata: Mapping[str, object] | None
@@ -33,6 +35,7 @@ class Place:
         self.language = language
         self.metadata = metadata
         self.header: Header | None = None
+        self.path: Path | None = None
 
     def enter(self, span: Span) -> Place:
         """The place of positions inside ``span`` and not at its start; this one if ``span`` has nothing to say."""

@@ -20,7 +20,7 @@ def load(source: Source) -> LoadedDocument:
     known = builtin()
     data = source.data
     head = data[:HEAD] if isinstance(data, str) else data[:HEAD].decode("latin-1")
-    language = known.get(source.language or known.detect(source.name, head) or "text")
+    language = known.get(known.canonical(source.language) if source.language else known.detect(source.name, head) or "text")
     kind = "code" if language.kind == "code" else "prose"
     if isinstance(data, str):
         text, start, encoding, normalization, warnings = data, 0, "utf-8", "none", ()

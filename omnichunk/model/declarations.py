@@ -54,12 +54,14 @@ class Language:
 class StructureRequest:
     """What a structure provider is asked: describe ``text``, which is in ``language``.
 
-    ``filepath``: the label of the source, for messages. Spans in the answer are relative to ``text``.
+    ``filepath``: the label of the source, for messages. ``parser``: what a plugin registered for the language. Spans in
+    the answer are relative to ``text``.
     """
 
     text: str
     language: str
     filepath: str = ""
+    parser: Callable[[str, str], Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ class Landmarks:
             if detail is not None:
                 if span.kind == "code":
                     blocks.append((span.start, span.end, detail.language))
-                elif detail.label:
+                elif detail.label and span.name:
                     found.append((span, above))
                     above = span
             known = span.known
@@ -115,7 +115,9 @@ class SpanTree:
 
 def describe(registry: PluginRegistry, text: str, language: str, name: str) -> Structure:
     """The spans of ``text`` by the provider of ``language``, relative to ``text``."""
-    return registry.provider_for(language).spans(StructureRequest(text, language, name))
+    parser = registry.parser_for(language)
+    request = StructureRequest(text, language, name, parser.parse if parser is not None else None)
+    return registry.provider_for(language).spans(request)
 
 
 def build(loaded: LoadedDocument, registry: PluginRegistry, name: str) -> SpanTree:
