@@ -29,6 +29,7 @@ ROOMY = 0.85  # of the budget: a container that is no unit and is larger than th
 LEAD = 4  # a heading or comment up to a quarter of the budget is kept with what follows, if that must be divided for it
 MOST = 0.8  # but a code block or table up to this share of the room is kept whole rather than beside its heading
 _RIGID = frozenset(("code", "table", "definition"))
+NEXT, PREVIOUS = int(Glue.NEXT), int(Glue.PREVIOUS)
 _SOFT = frozenset(
     ("section", "list", "run")
 )  # containers that are no unit: cutting between their children costs little
@@ -99,16 +100,17 @@ class Boundaries:
         return parts
 
     def _walk(self, stack: list[Atom], budget: float) -> Iterator[Atom]:
-        header = self._header
-        size_of = self._gauge.size
-        at = self._gauge.at
+        header, size_of, at = self._header, self._gauge.size, self._gauge.at
+        chars = type(self._gauge) is Gauge
         never = float("inf")
         held: Atom | None = None  # the last atom, until it is known whether the next one is glued to it
         while stack:
             atom = stack.pop()
-            span, start, end = atom.span, atom.start, atom.end
-            if span.kind == "part":
-                place = atom.inner.enter(span)
+            span, start, end, _, _, glued, place, inner, _, _, _ = atom
+            kind = span.kind
+            size = end - start if chars else at(end) - at(start)
+            if kind == "part":
+                place = inner.enter(span)
                 if place.language != self._language:
                     self._barriers.add(start)
                     self._language = place.language
@@ -116,53 +118,64 @@ class Boundaries:
                 if span.known:
                     stack += self._opened(atom, span.known, budget)
                     continue
-            if span.kind == "section" and span.name and not self._shows(span):
-                atom = atom._replace(place=atom.inner.enter(span))
-            if at(end) - at(start) > self._alone.get(span.kind, never):
-                self._barriers.update((start, end))
-            lead = held if atom.glued and held is not None and at(start) - at(held.start) <= budget / LEAD else None
-            begin, limit = (start, header(atom.place)) if lead is None else (lead.start, header(lead.place))
-            room = budget * self._roomy - limit.room if span.kind in _SOFT else budget - limit.least
+            elif kind == "section" and span.name and not self._shows(span):
+                place = inner.enter(span)
+                atom = atom._replace(place=place)
+            if size > self._alone.get(kind, never):
+                self._barriers.add(start)
+                self._barriers.add(end)
+            lead: Atom | None = None
+            begin = start
+            if glued and held is not None and at(start) - at(held.start) <= budget / LEAD:
+                lead, begin, place = held, held.start, held.place
+            limit = header(place)
+            room = budget * self._roomy - limit.room if kind in _SOFT else budget - limit.least
             if start == 0 and end == self._end:
                 room = budget  # all there is: no cut would leave more room for context
-            found: Iterable[Atom] = ()
-            if size_of(begin, end, room) <= room:
-                found = (atom,)
-            elif lead is not None and span.kind in _RIGID and size_of(start, end, room) <= room * MOST:
-                found = (atom._replace(glued=False),)
-            elif end > span.end > start and size_of(begin, span.end, room) <= room and self._blank(span.end, end):
-                found = (atom._replace(end=span.end), self._blank_atom(atom))
-            elif end > span.start > start and size_of(span.start, end, room) <= room:
-                found = self._leaf(atom._replace(end=span.start, whole=False), budget)
-                stack.append(atom._replace(start=span.start, strength=Strength.LINE, glued=True, place=atom.inner))
+            if (end - begin if chars else size_of(begin, end, room)) <= room:
+                found: Iterable[Atom] = (atom,)
             else:
-                children = self._tree.open(span)
-                if children:
-                    stack += self._opened(atom, children, budget)
-                else:
-                    found = self._leaf(atom, budget - (0 if lead is None else at(start) - at(lead.start)))
+                found = self._divided(atom, lead, begin, room, budget, stack)
             for part in found:
-                if held is None:
-                    held = self._marked(part)
-                    continue
-                least = budget - header(held.place).least
-                if part.glued and size_of(held.start, part.end, least) <= least:
-                    held = self._together(held, part)
-                else:
+                if held is not None:
+                    if part.glued:
+                        least = budget - header(held.place).least
+                        if size_of(held.start, part.end, least) <= least:
+                            held = self._together(held, part)
+                            continue
                     yield held
-                    held = self._marked(part)
+                held = part
+                if part.start in self._barriers:
+                    self._barriers.discard(part.start)
+                    held = part._replace(barrier=True)
         if held is not None:
             yield held
+
+    def _divided(
+        self, atom: Atom, lead: Atom | None, begin: int, room: float, budget: float, stack: list[Atom]
+    ) -> Iterable[Atom]:
+        """What an atom that does not fit gives at once; what is to be looked at again goes on the stack.
+
+        ``lead``: the atom it is glued to, which starts at ``begin`` and shares its ``room``.
+        """
+        span, start, end = atom.span, atom.start, atom.end
+        size_of, at = self._gauge.size, self._gauge.at
+        if lead is not None and span.kind in _RIGID and size_of(start, end, room) <= room * MOST:
+            return (atom._replace(glued=False),)
+        if end > span.end > start and size_of(begin, span.end, room) <= room and self._blank(span.end, end):
+            return (atom._replace(end=span.end), self._blank_atom(atom))
+        if end > span.start > start and size_of(span.start, end, room) <= room:
+            stack.append(atom._replace(start=span.start, strength=Strength.LINE, glued=True, place=atom.inner))
+            return self._leaf(atom._replace(end=span.start, whole=False), budget)
+        children = self._tree.open(span)
+        if children:
+            stack += self._opened(atom, children, budget)
+            return ()
+        return self._leaf(atom, budget - (0 if lead is None else at(start) - at(lead.start)))
 
     def _together(self, first: Atom, second: Atom) -> Atom:
         """Two atoms as one, where the cut between them should not be made."""
         return first._replace(end=second.end, parts=(*(first.parts or (first,)), second))
-
-    def _marked(self, atom: Atom) -> Atom:
-        if atom.start in self._barriers:
-            self._barriers.discard(atom.start)
-            return atom._replace(barrier=True)
-        return atom
 
     def _shows(self, section: Span) -> bool:
         """Whether the text of a heading says its title as it is, without markup in between."""
@@ -181,44 +194,29 @@ class Boundaries:
         What precedes the first child goes to it, and it keeps the cut and the place of its parent.
         """
         inner = atom.inner.enter(atom.span)
-        at = self._gauge.at
+        starts = [span.start for span in spans]
+        starts[0] = atom.start
+        starts.append(atom.end)
+        sizes = self._gauge.all_at(starts)
         small = budget / RUN
         entries: list[Atom] = []
-        i, count = 0, len(spans)
-        start, base = atom.start, at(atom.start)
         strength, depth, glued, place = atom.strength, atom.depth, atom.glued, atom.place
-        while i < count:
-            first = i
-            span = spans[i]
-            end, size = self._reach(spans, i, atom.end, base)
-            while size <= small and i + 1 < count and self._joins(span, spans[i + 1]):
-                further, more = self._reach(spans, i + 1, atom.end, base)
-                if more > small:
-                    break
-                i, end, size = i + 1, further, more
-                span = spans[i]
-            if i > first:
-                run = Span.group(spans[first : i + 1], atom.span)
-                entries.append(Atom(run, start, end, strength, depth, glued, place, inner))
-            else:
-                entries.append(Atom(span, start, end, strength, depth, glued, place, inner))
-            i += 1
-            if i < count:
-                following = spans[i]
-                strength = max(span.strength, following.strength)
-                depth = atom.depth + 1
-                glued = bool(span.glue & Glue.NEXT or following.glue & Glue.PREVIOUS)
-                start, place = end, inner
-                base = at(start)
+        first, last = 0, len(spans) - 1
+        for i, span in enumerate(spans):
+            if i < last:
+                following = spans[i + 1]
+                cut = max(span.strength, following.strength)
+                if sizes[i + 2] - sizes[first] <= small and cut < Strength.SECTION:
+                    continue
+            unit = span if i == first else Span.group(spans[first : i + 1], atom.span)
+            entries.append(Atom(unit, starts[first], starts[i + 1], strength, depth, glued, place, inner))
+            if i < last:
+                strength, depth, place = cut, atom.depth + 1, inner
+                # Plain integers, because a flag's operators cost 3 µs each.
+                glued = int(span.glue) & NEXT != 0 or int(following.glue) & PREVIOUS != 0
+                first = i + 1
         entries.reverse()
         return entries
-
-    def _reach(self, spans: Sequence[Span], i: int, end: int, base: float) -> tuple[int, float]:
-        stop = spans[i + 1].start if i + 1 < len(spans) else end
-        return stop, self._gauge.at(stop) - base
-
-    def _joins(self, span: Span, following: Span) -> bool:
-        return max(span.strength, following.strength) < Strength.SECTION
 
     def _leaf(self, atom: Atom, budget: float, *, counted: bool = False) -> Iterator[Atom]:
         """The pieces of a range that has no structure of its own, by the ladder of breaks."""
@@ -233,8 +231,7 @@ class Boundaries:
         for start, end, cut in found:
             if start > atom.start:
                 strength, depth, glued, place = min(cut, Strength.BLOCK), atom.depth + 1, False, inner
-            piece = Atom(span, start, end, strength, depth, glued, place, inner, whole=False)
-            yield self._marked(piece)
+            yield Atom(span, start, end, strength, depth, glued, place, inner, whole=False)
 
     def _size(self, atom: Atom) -> float:
         return self._gauge.at(atom.end) - self._gauge.at(atom.start)

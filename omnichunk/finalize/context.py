@@ -6,7 +6,9 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from functools import partial
+from threading import Lock
+from typing import NamedTuple
 
 from omnichunk.finalize.place import Place
 from omnichunk.finalize.render import key_path, signature
@@ -55,10 +57,17 @@ class Contexts:
         self._entities: dict[int, EntityInfo] = {}
         self._imports = tuple(ImportInfo(name, source) for name, source in tree.imports)
         self._errors = tuple(tree.errors)
-        self._metadata: dict[int, dict[str, Any]] = {}
+        self._lock = Lock()  # chunks may be read from several threads, and positions remember the last answer
 
     def of(self, start: int, end: int, place: Place, span: Span) -> ChunkContext:
-        """The context of ``[start, end)``, whose first atom is ``span`` and lies at ``place``."""
+        """The context of ``[start, end)``, whose first atom is ``span`` and lies at ``place``; worked out when read."""
+        return ChunkContext.deferred(partial(self._make, start, end, place, span))
+
+    def _make(self, start: int, end: int, place: Place, span: Span) -> ChunkContext:
+        with self._lock:
+            return self._context(start, end, place, span)
+
+    def _context(self, start: int, end: int, place: Place, span: Span) -> ChunkContext:
         scope, headings, crumbs, table, chain = self._path(place)
         span, opening = _lead(span, start, end)
         more = tuple(section.name for section in opening if section not in chain)

@@ -60,18 +60,26 @@ class Packer:
         """Rendered ranges that tile the text, in order, each within the budget."""
         window: list[Atom] = []
         ahead = self._budget * _AHEAD
+        at = self._at
         for atom in self._boundaries.atoms():
-            if atom.barrier and window:
-                yield from self._emit(window, 0)
-                window = []
-            elif window and self._at(atom.end) - self._at(window[0].start) > ahead:
-                window = yield from self._emit(window, self._budget * _KEPT)
+            if window:
+                if atom.barrier:
+                    yield from self._emit(window, 0)
+                    window = []
+                elif at(atom.end) - at(window[0].start) > ahead:
+                    window = yield from self._emit(window, self._budget * _KEPT)
             window.append(atom)
         if window:
             yield from self._emit(window, 0)
 
     def _emit(self, atoms: list[Atom], keep: float) -> Generator[Payload, None, list[Atom]]:
         """Pack ``atoms`` up to the last ``keep`` of them (in the unit of the budget), which are returned."""
+        if len(atoms) == 1 and not keep:
+            span, start, end, _, _, _, place, _, _, _, _ = atoms[0]
+            fitted = self._fit(start, end, place, span, alone=True)
+            if isinstance(fitted, Payload):
+                yield fitted
+                return []
         last = self._at(atoms[-1].end)
         i, ends = 0, self._plan(atoms)
         while i < len(atoms):

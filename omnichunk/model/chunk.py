@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from omnichunk.model.document import SourceDescriptor
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class ByteRange:
+class ByteRange(NamedTuple):
     """Half-open interval of UTF-8 bytes of the canonical text."""
 
     start: int
     end: int
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class LineRange:
+class LineRange(NamedTuple):
     """Lines of the canonical text, zero-based and inclusive; only ``\\n`` ends a line, and belongs to the line it ends."""
 
     start: int
@@ -67,21 +66,42 @@ class ChunkContext:
     ``heading_hierarchy``: plain titles, outermost first. ``breadcrumb``: headings, scopes and keys in one path.
     ``section_type``: ``heading paragraph list table code quote html`` or empty. ``table_header``: header with delimiter
     row when the chunk continues a table. ``format_metadata``: position in the container and ``parser_backend``.
+
+    The context of a chunk is worked out when the first of its fields is read, compared, copied or pickled.
     """
 
-    filepath: str = ""
-    language: str = ""
-    content_type: str = "prose"
-    scope: tuple[EntityInfo, ...] = ()
-    breadcrumb: tuple[str, ...] = ()
-    entities: tuple[EntityInfo, ...] = ()
-    siblings: tuple[SiblingInfo, ...] = ()
-    imports: tuple[ImportInfo, ...] = ()
-    heading_hierarchy: tuple[str, ...] = ()
-    section_type: str = ""
-    table_header: str = ""
-    parse_errors: tuple[str, ...] = ()
+    # Factories throughout: a default would be an attribute of the class and be found before ``__getattr__``.
+    filepath: str = field(default_factory=str)
+    language: str = field(default_factory=str)
+    content_type: str = field(default_factory=lambda: "prose")
+    scope: tuple[EntityInfo, ...] = field(default_factory=tuple)
+    breadcrumb: tuple[str, ...] = field(default_factory=tuple)
+    entities: tuple[EntityInfo, ...] = field(default_factory=tuple)
+    siblings: tuple[SiblingInfo, ...] = field(default_factory=tuple)
+    imports: tuple[ImportInfo, ...] = field(default_factory=tuple)
+    heading_hierarchy: tuple[str, ...] = field(default_factory=tuple)
+    section_type: str = field(default_factory=str)
+    table_header: str = field(default_factory=str)
+    parse_errors: tuple[str, ...] = field(default_factory=tuple)
     format_metadata: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def deferred(cls, make: Callable[[], ChunkContext]) -> ChunkContext:
+        """A context whose fields are those of ``make()``, called at most once, when one is needed."""
+        context = object.__new__(cls)
+        context.__dict__["_make"] = make
+        return context
+
+    def __getattr__(self, name: str) -> Any:
+        if "_make" not in self.__dict__ or name.startswith("__"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        made = self.__dict__["_make"]()
+        self.__dict__.update(made.__dict__)
+        self.__dict__.pop("_make", None)
+        return getattr(self, name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
 @dataclass(frozen=True)

@@ -95,6 +95,11 @@ class SpanTree:
             self.landmarks.collect(children, self._owner(span))
         return children
 
+    def seal(self) -> None:
+        """Let go of what spans would be opened from (syntax trees), once nothing more will be opened."""
+        for span in self.root.walk():
+            span.opener = None
+
     def _owner(self, span: Span) -> Span | None:
         inside: Span | None = span
         while inside is not None and (inside.detail is None or not inside.detail.label):
