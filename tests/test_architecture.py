@@ -22,7 +22,7 @@ ORDER = {
     "hookspecs": 3,
     "plugins": 4,
     "registry": 5,
-    "loaders": 6,
+    "loaders": 7,
     "parsing": 6,
     "structure": 7,
     "finalize": 8,
@@ -52,7 +52,12 @@ def imports(path: Path) -> list[tuple[str, int, bool]]:
     found = []
     for node in ast.walk(tree):
         names = []
-        if isinstance(node, ast.ImportFrom) and node.module:
+        if isinstance(node, ast.ImportFrom) and node.module == "omnichunk":
+            names = [
+                f"omnichunk.{alias.name}" for alias in node.names if (PACKAGE / alias.name).with_suffix(".py").exists()
+            ]
+            names = names or ["omnichunk"]
+        elif isinstance(node, ast.ImportFrom) and node.module:
             names = [node.module]
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]

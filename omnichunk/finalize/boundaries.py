@@ -24,11 +24,13 @@ PIECE = 8  # and small units of a leaf into pieces of about an eighth
 
 # Above this share of the budget a span shares its chunks with none of its neighbours, so what is edited inside it moves
 # no cut outside. For definitions a quarter is worth 11 points of recall with a dense retriever.
-ALONE = {"definition": 0.25, "section": 0.3, "code": 1.0, "table": 1.0}
+ALONE = {"definition": 0.25, "section": 0.3, "code": 0.6, "table": 0.6}
 ROOMY = 0.85  # of the budget: a container that is no unit and is larger than this is opened
+DENSE = 0.55  # the same where chunks are to be full: whole sections would leave gaps
 LEAD = 4  # a heading or comment up to a quarter of the budget is kept with what follows, if that must be divided for it
 MOST = 0.8  # but a code block or table up to this share of the room is kept whole rather than beside its heading
 _RIGID = frozenset(("code", "table", "definition"))
+SOFT, HARD = 1, 2
 NEXT, PREVIOUS = int(Glue.NEXT), int(Glue.PREVIOUS)
 _SOFT = frozenset(
     ("section", "list", "run")
@@ -39,7 +41,7 @@ class Atom(NamedTuple):
     """``[start, end)`` of the text.
 
     ``strength``, ``depth``: of the cut before it. ``glued``: that cut is avoided while both sides fit. ``barrier``: a chunk must start
-    here. ``place``: of its start; ``inner``: of what lies inside its parent. ``span``: the span it is, or is a part of;
+    here (``HARD``), or so it should unless what precedes is a crumb (``SOFT``). ``place``: of its start; ``inner``: of what lies inside its parent. ``span``: the span it is, or is a part of;
     ``whole``: it is all of that span, so it can be divided by opening it. ``parts``: the atoms it was glued from.
     """
 
@@ -52,7 +54,7 @@ class Atom(NamedTuple):
     place: Place
     inner: Place
     whole: bool = True
-    barrier: bool = False
+    barrier: int = 0
     parts: tuple[Atom, ...] = ()
 
 
@@ -67,8 +69,8 @@ class Boundaries:
         self._policy = options.overflow_policy
         apart = ALONE if options.target_fill < 1 else {}
         self._alone = {kind: self._budget * share for kind, share in apart.items()}
-        self._roomy = ROOMY if apart else 1.0
-        self._barriers: set[int] = set()
+        self._roomy = ROOMY if apart else DENSE
+        self._barriers: dict[int, int] = {}
         self._language = ""  # of the part before; a chunk never holds parts of two languages
         self._end = len(tree.text)
 
@@ -112,7 +114,7 @@ class Boundaries:
             if kind == "part":
                 place = inner.enter(span)
                 if place.language != self._language:
-                    self._barriers.add(start)
+                    self._barriers[start] = HARD
                     self._language = place.language
                 atom = atom._replace(place=place, inner=place)
                 if span.known:
@@ -122,8 +124,8 @@ class Boundaries:
                 place = inner.enter(span)
                 atom = atom._replace(place=place)
             if size > self._alone.get(kind, never):
-                self._barriers.add(start)
-                self._barriers.add(end)
+                self._barriers.setdefault(start, SOFT if kind == "definition" else HARD)
+                self._barriers[end] = HARD
             lead: Atom | None = None
             begin = start
             if glued and held is not None and at(start) - at(held.start) <= budget / LEAD:
@@ -146,8 +148,7 @@ class Boundaries:
                     yield held
                 held = part
                 if part.start in self._barriers:
-                    self._barriers.discard(part.start)
-                    held = part._replace(barrier=True)
+                    held = part._replace(barrier=self._barriers.pop(part.start))
         if held is not None:
             yield held
 
@@ -160,7 +161,7 @@ class Boundaries:
         """
         span, start, end = atom.span, atom.start, atom.end
         size_of, at = self._gauge.size, self._gauge.at
-        if lead is not None and span.kind in _RIGID and size_of(start, end, room) <= room * MOST:
+        if lead is not None and span.kind in _RIGID and size_of(start, end, room) <= min(room, self._budget * MOST):
             return (atom._replace(glued=False),)
         if end > span.end > start and size_of(begin, span.end, room) <= room and self._blank(span.end, end):
             return (atom._replace(end=span.end), self._blank_atom(atom))
@@ -198,7 +199,7 @@ class Boundaries:
         starts[0] = atom.start
         starts.append(atom.end)
         sizes = self._gauge.all_at(starts)
-        small = budget / RUN
+        small = 0.0 if atom.span.kind == "run" else budget / RUN  # a run that does not fit is not joined again
         entries: list[Atom] = []
         strength, depth, glued, place = atom.strength, atom.depth, atom.glued, atom.place
         first, last = 0, len(spans) - 1
@@ -221,10 +222,12 @@ class Boundaries:
     def _leaf(self, atom: Atom, budget: float, *, counted: bool = False) -> Iterator[Atom]:
         """The pieces of a range that has no structure of its own, by the ladder of breaks."""
         span, inner = atom.span, atom.inner.enter(atom.span)
-        room = budget - max(self._header(atom.place).room, self._header(inner).room)
+        room = budget - max(self._header(atom.place).least, self._header(inner).least)
         floor = max(1, int((atom.end - atom.start) * min(1.0, room / PIECE / max(1e-9, self._size(atom)))))
         prose = self._tree.kind_of(inner.language) in ("prose", "markup") and span.kind not in ("code", "table", "row")
-        found = pieces(self._tree.text, atom.start, atom.end, self._fits(room, counted=counted), floor, prose)
+        found = pieces(
+            self._tree.text, atom.start, atom.end, self._fits(room, counted=counted, prose=prose), floor, prose
+        )
         if self._policy != "split":
             found = self._structural(found, room)
         strength, depth, glued, place = atom.strength, atom.depth, atom.glued, atom.place
@@ -236,13 +239,16 @@ class Boundaries:
     def _size(self, atom: Atom) -> float:
         return self._gauge.at(atom.end) - self._gauge.at(atom.start)
 
-    def _fits(self, room: float, *, counted: bool) -> Callable[[int, int], bool]:
-        text, gauge = self._tree.text, self._gauge
+    def _fits(self, room: float, *, counted: bool, prose: bool) -> Callable[[int, int], bool]:
+        text, gauge, budget = self._tree.text, self._gauge, self._budget
         if counted and not gauge.exact:
             count = gauge.sizer.count
             return lambda a, b: count(text[a:b]) <= room
         if type(gauge) is Gauge:
-            return lambda a, b: b - a <= room
+            if prose:
+                return lambda a, b: b - a <= room
+            # A line of code that fits without its context is not cut for the context's sake.
+            return lambda a, b: b - a <= room or (b - a <= budget and text.find("\n", a, b - 1) < 0)
         size = gauge.size
         return lambda a, b: size(a, b, room) <= room
 

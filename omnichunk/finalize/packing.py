@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from zlib import crc32
 
-from omnichunk.finalize.boundaries import Atom, Boundaries
+from omnichunk.finalize.boundaries import RUN, SOFT, Atom, Boundaries
 from omnichunk.finalize.gauge import Gauge
 from omnichunk.finalize.render import Fitter, Headers, Payload
 from omnichunk.model.options import ChunkOptions
@@ -31,7 +31,7 @@ _PRICE = {
 _PRICES = [_PRICE[strength] for strength in sorted(Strength)]
 _DEPTH = 0.015  # a level further down in the tree
 _DEEP = 12  # levels that are told apart
-_SEEN = 80  # code points after a cut that give it a taste of its own
+_SEEN = 72  # code points after a cut that give it a taste of its own
 _TASTE = 0.8 / (1 << 32)  # how much it may cost: cuts settle on the same lines after an edit elsewhere
 _CHUNK = 0.06  # a chunk more
 _BRIM = 0.9  # above this share of the budget a chunk is nearly full, and the next edit would move its end
@@ -54,6 +54,8 @@ class Packer:
         self._fit = fitter.fit
         self._budget = options.max_chunk_size
         self._minimum = options.min_chunk_size
+        dense = max(0.0, options.target_fill - 0.65) / 0.35  # 0 by default, 1 where chunks are to be full
+        self._taste = _TASTE * (1 - dense)
         self._target = max(1.0, options.max_chunk_size * options.target_fill)
 
     def payloads(self) -> Iterator[Payload]:
@@ -64,6 +66,9 @@ class Packer:
         for atom in self._boundaries.atoms():
             if window:
                 if atom.barrier:
+                    if atom.barrier == SOFT and self._is_crumb(window, atom):
+                        window = [window[0]._replace(end=atom.end, parts=(*window, atom._replace(barrier=0)))]
+                        continue
                     yield from self._emit(window, 0)
                     window = []
                 elif at(atom.end) - at(window[0].start) > ahead:
@@ -71,6 +76,13 @@ class Packer:
             window.append(atom)
         if window:
             yield from self._emit(window, 0)
+
+    def _is_crumb(self, window: list[Atom], atom: Atom) -> bool:
+        """Whether ``window`` is too little for a chunk and fits into that of the definition ``atom``."""
+        begin, place = window[0].start, window[0].place
+        crumb = self._at(atom.start) - self._at(begin)
+        joined = self._at(atom.end) - self._at(begin) + self._header(place).room
+        return crumb <= max(self._minimum, self._budget / RUN) and joined <= self._budget
 
     def _emit(self, atoms: list[Atom], keep: float) -> Generator[Payload, None, list[Atom]]:
         """Pack ``atoms`` up to the last ``keep`` of them (in the unit of the budget), which are returned."""
@@ -123,12 +135,12 @@ class Packer:
         at = self._at
         starts = [at(atom.start) for atom in atoms]
         starts.append(at(atoms[-1].end))
-        text = self._text
+        text, taste = self._text, self._taste
         prices = [
             _PRICES[atom.strength]
             + _DEPTH * min(atom.depth, _DEEP)
             + _CHUNK
-            + crc32(text[atom.start : atom.start + _SEEN].encode()) * _TASTE
+            + crc32(text[atom.start : atom.start + _SEEN].encode()) * taste
             for atom in atoms
         ]
         prices.append(_CHUNK)

@@ -19,7 +19,8 @@ from omnichunk.sizing import Sizer
 from omnichunk.structure.build import SpanTree
 
 PATH_LENGTH = 120  # beyond about this many characters a path costs more room than it returns
-SHARE = 0.3  # of the budget that context reserves at most
+SHARE = 0.3  # of the budget that a path reserves at most
+CARRIED = 0.5  # and a form that carries a table header or key path
 _SEPARATOR = " > "
 
 
@@ -28,6 +29,7 @@ class Form(NamedTuple):
 
     text: str
     dropped: tuple[str, ...]
+    carries: bool = False
 
 
 class Header:
@@ -42,8 +44,8 @@ class Header:
     def __init__(self, forms: Sequence[Form], sizer: Sizer, budget: int) -> None:
         self.forms = tuple(forms)
         self.sizes = tuple(sizer.count(form.text) for form in self.forms)
-        share = budget * SHARE
-        self.reserved = next((i for i, size in enumerate(self.sizes) if size <= share), len(self.forms))
+        limits = [budget * (CARRIED if form.carries else SHARE) for form in self.forms]
+        self.reserved = next((i for i, limit in enumerate(limits) if self.sizes[i] <= limit), len(self.forms))
         self.room = self.sizes[self.reserved] if self.reserved < len(self.forms) else 0
         self.least = self.sizes[-1] if self.forms else 0
 
@@ -102,12 +104,14 @@ class Headers:
         forms: list[Form] = []
         if self._imports and lines:
             names = ", ".join(dict.fromkeys(name for name, _ in self._imports))
-            forms.append(Form(f"{lines[0][:-1]}imports: {names}\n\n{carried}", ()))
+            forms.append(Form(f"{lines[0][:-1]}imports: {names}\n\n{carried}", (), bool(carried)))
         gone: tuple[str, ...] = ("imports",) if forms else ()
-        forms += [Form(line + carried, gone if i == 0 else (*gone, "path")) for i, line in enumerate(lines)]
+        forms += [
+            Form(line + carried, gone if i == 0 else (*gone, "path"), bool(carried)) for i, line in enumerate(lines)
+        ]
         if carried:
             lost = (*gone, "path") if lines else ()
-            forms.append(Form(carried, lost))
+            forms.append(Form(carried, lost, True))
             if lines:
                 forms.append(Form(lines[-1], (*lost, label)))
         return forms
