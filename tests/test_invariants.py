@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import check_invariants, odd_text
 
 from omnichunk import Chunker
+from support import check_invariants, odd_text
 
 PATHS = (
     "a.txt", "a.md", "a.py", "a.js", "a.ts", "a.tsx", "a.rs", "a.go", "a.java", "a.c", "a.json", "a.jsonl", "a.yaml", "a.toml",
@@ -76,7 +76,9 @@ def test_definitions_that_fit_are_whole(limit, fill):
 @given(limit=st.integers(80, 500))
 def test_no_heading_is_left_behind(limit):
     """I5: no chunk ends with a heading whose content follows."""
-    text = "".join(f"{'#' * (1 + i % 3)} Heading {i}\n\n{'Some words follow here. ' * (i % 5 + 1)}\n\n" for i in range(20))
+    text = "".join(
+        f"{'#' * (1 + i % 3)} Heading {i}\n\n{'Some words follow here. ' * (i % 5 + 1)}\n\n" for i in range(20)
+    )
     for chunk in Chunker(max_chunk_size=limit).chunk("a.md", text):
         assert not chunk.text.strip().splitlines()[-1].startswith("#")
 

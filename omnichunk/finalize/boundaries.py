@@ -40,9 +40,10 @@ _SOFT = frozenset(
 class Atom(NamedTuple):
     """``[start, end)`` of the text.
 
-    ``strength``, ``depth``: of the cut before it. ``glued``: that cut is avoided while both sides fit. ``barrier``: a chunk must start
-    here (``HARD``), or so it should unless what precedes is a crumb (``SOFT``). ``place``: of its start; ``inner``: of what lies inside its parent. ``span``: the span it is, or is a part of;
-    ``whole``: it is all of that span, so it can be divided by opening it. ``parts``: the atoms it was glued from.
+    ``strength``, ``depth``: of the cut before it. ``glued``: that cut is avoided while both sides fit. ``barrier``: a chunk
+    must start here (``HARD``), or it should unless what precedes is a crumb (``SOFT``). ``place``: of its start; ``inner``:
+    of what lies inside its parent. ``span``: the span it is, or is a part of; ``whole``: it is all of that span, so it can
+    be divided by opening it. ``parts``: the atoms it was glued from.
     """
 
     span: Span
@@ -72,15 +73,18 @@ class Boundaries:
         self._roomy = ROOMY if apart else DENSE
         self._barriers: dict[int, int] = {}
         self._language = ""  # of the part before; a chunk never holds parts of two languages
+        self._begin = tree.mark if options.coverage_policy == "retrieval" else 0
         self._end = len(tree.text)
 
     def atoms(self) -> Iterator[Atom]:
-        """All atoms of the document; they tile its text."""
+        """All atoms of the document; they tile its text, a byte order mark under retrieval coverage apart."""
         place = Place(None, None, self._tree.language, None)
-        root = Atom(self._tree.root, 0, self._end, Strength.PART, 0, False, place, place)
-        if self._end and self._tree.root.known:
+        root = Atom(self._tree.root, self._begin, self._end, Strength.PART, 0, False, place, place)
+        if self._begin == self._end:
+            return
+        if self._tree.root.known:
             yield from self._walk(self._opened(root, self._tree.root.known, self._budget), self._budget)
-        elif self._end:
+        else:
             yield from self._leaf(root, self._budget)
 
     def divide(self, atom: Atom, excess: float) -> list[Atom]:
@@ -132,7 +136,7 @@ class Boundaries:
                 lead, begin, place = held, held.start, held.place
             limit = header(place)
             room = budget * self._roomy - limit.room if kind in _SOFT else budget - limit.least
-            if start == 0 and end == self._end:
+            if start == self._begin and end == self._end:
                 room = budget  # all there is: no cut would leave more room for context
             if (end - begin if chars else size_of(begin, end, room)) <= room:
                 found: Iterable[Atom] = (atom,)

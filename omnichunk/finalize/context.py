@@ -10,6 +10,7 @@ from functools import partial
 from threading import Lock
 from typing import NamedTuple
 
+from omnichunk.finalize.boundaries import NEXT
 from omnichunk.finalize.place import Place
 from omnichunk.finalize.render import key_path, signature
 from omnichunk.model.chunk import ByteRange, ChunkContext, EntityInfo, ImportInfo, LineRange, SiblingInfo
@@ -194,6 +195,9 @@ def _lead(span: Span, start: int, end: int) -> tuple[Span, list[Span]]:
     """
     while span.parent is not None and span.parent.start >= start and span.parent.kind not in ("part", "document"):
         span = span.parent
+    if span.glue == NEXT and span.kind != "heading" and span.parent is not None and span.parent.known[0] is span:
+        following = span.parent.known[1:2]  # what stands before the content and belongs to it, like front matter
+        span = following[0] if following and following[0].start < end else span
     opening: list[Span] = []
     while span.kind in ("section", "run") and span.start < end:
         if span.kind == "section" and span.name:

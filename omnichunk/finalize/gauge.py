@@ -7,8 +7,6 @@ point costs in each neighbourhood, which guides the cut; only a count of the fin
 
 from __future__ import annotations
 
-from bisect import bisect_right
-
 from collections.abc import Sequence
 
 from omnichunk.sizing import Sizer

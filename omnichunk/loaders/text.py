@@ -20,14 +20,16 @@ def load(source: Source) -> LoadedDocument:
     known = builtin()
     data = source.data
     head = data[:HEAD] if isinstance(data, str) else data[:HEAD].decode("latin-1")
-    language = known.get(known.canonical(source.language) if source.language else known.detect(source.name, head) or "text")
+    named = known.canonical(source.language) if source.language else known.detect(source.name, head)
+    language = known.get(named or "text")
     kind = "code" if language.kind == "code" else "prose"
     if isinstance(data, str):
-        text, start, encoding, normalization, warnings = data, 0, "utf-8", "none", ()
+        text, start, encoding, normalization = data, 0, "utf-8", "none"
+        warnings: tuple[str, ...] = ()
     else:
         decoded = decode(data, source.name, source.encoding, language.kind)
         text, encoding, normalization = decoded.text, decoded.encoding, decoded.normalization
-        start, warnings = int(decoded.bom and text.startswith("\ufeff")), tuple(decoded.warnings)
+        start, warnings = int(decoded.bom), decoded.warnings
     segments = (FormatSegment(start, len(text), kind, {"language": language.name}),) if start < len(text) else ()
     return LoadedDocument(text, segments, language.name, warnings, {}, encoding, normalization)
 

@@ -65,7 +65,8 @@ class SpanTree:
 
     ``root``: kind ``document``, covers the whole text. ``name``: source label. ``language``, ``content``: of most of it,
     and that language's kind. ``label``: what a chunk without any heading is called, empty if a name would only harm
-    (measured for Markdown). ``errors``: diagnostics, the loader's warnings first.
+    (measured for Markdown). ``mark``: length of a byte order mark before the content. ``errors``: diagnostics, the
+    loader's warnings first.
     """
 
     text: str
@@ -75,6 +76,7 @@ class SpanTree:
     content: str
     registry: PluginRegistry
     label: str = ""
+    mark: int = 0
     imports: list[tuple[str, str]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     landmarks: Landmarks = field(default_factory=Landmarks)
@@ -137,6 +139,7 @@ def build(loaded: LoadedDocument, registry: PluginRegistry, name: str) -> SpanTr
     main = max(languages, key=languages.count) if languages else "text"
     tree = SpanTree(text, Span(0, len(text), "document", Strength.PART), name, main, registry.kind_of(main), registry)
     tree.errors.extend(loaded.warnings)
+    tree.mark = int(bool(segments) and segments[0].char_start == 1 and text.startswith("\ufeff"))
     parts: list[Span] = []
     for segment, language in zip(segments, languages):
         start, end = segment.char_start, segment.char_end
@@ -150,7 +153,7 @@ def build(loaded: LoadedDocument, registry: PluginRegistry, name: str) -> SpanTr
             metadata["parser_backend"] = structure.backend
         detail = Detail(language=language, metadata=metadata)
         parts.append(Span(start, end, "part", Strength.PART, detail=detail, children=structure.spans))
-    tree.root = Span(0, len(text), "document", Strength.PART, children=_with_gaps(parts, text))
+    tree.root = Span(0, len(text), "document", Strength.PART, children=_with_gaps(parts, text, tree.mark))
     tree.landmarks.collect(tree.root.children, None)
     if main not in _NAMELESS and not any(span.kind == "section" for span in tree.landmarks.spans):
         tree.label = name.replace("\\", "/").rsplit("/", 1)[-1]
@@ -167,10 +170,9 @@ def _language(segment: FormatSegment, registry: PluginRegistry) -> str:
         return "text"  # a loader may meet languages nobody here knows (a notebook kernel); its code stays text
 
 
-def _with_gaps(parts: Sequence[Span], text: str) -> list[Span]:
-    """``parts`` with a part of their own for what is written between them; white space stays with the part before."""
+def _with_gaps(parts: Sequence[Span], text: str, at: int) -> list[Span]:
+    """``parts`` from ``at`` on, with a part of its own for what is written between two; white space stays with the former."""
     filled: list[Span] = []
-    at = 0
     for part in [*parts, None]:
         start = len(text) if part is None else part.start
         if at < start and not text[at:start].isspace():
