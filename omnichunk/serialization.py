@@ -137,6 +137,10 @@ def _made(kind: Any, data: Any) -> Any:
     """A ``kind`` from its fields in ``data``; ValueError when one without a default is missing."""
     if not isinstance(data, Mapping):
         raise ValueError(f"{kind.__name__}: an object with its fields is needed, not {type(data).__name__}.")
+    if kind in (ByteRange, LineRange):
+        if not {"start", "end"} <= set(data):
+            raise ValueError(f"{kind.__name__}: start and end are needed.")
+        return kind(data["start"], data["end"])
     known = fields(kind)
     lacking = [f.name for f in known if f.name not in data and f.default is MISSING and f.default_factory is MISSING]
     if lacking:
