@@ -11,6 +11,7 @@ from omnichunk.finalize.boundaries import Boundaries
 from omnichunk.finalize.chunks import Finisher
 from omnichunk.finalize.context import Contexts
 from omnichunk.finalize.gauge import gauge_for
+from omnichunk.finalize.overlap import Overlap
 from omnichunk.finalize.packing import Packer
 from omnichunk.finalize.render import Fitter, Headers
 from omnichunk.model.chunk import Chunk
@@ -79,8 +80,11 @@ def stream(
     tree = build(loaded, registry, name)
     gauge = gauge_for(tree.text, sizer)
     headers = Headers(tree, sizer, options)
-    fitter = Fitter(tree, sizer, options, headers)
+    fitter = Fitter(tree, gauge, options, headers)
     boundaries = Boundaries(tree, gauge, options, headers)
     contexts = Contexts(tree, PositionIndex(tree.text))
     finisher = Finisher(tree.text, source, contexts, sizer, options, fingerprint)
-    return finisher.chunks(Packer(boundaries, gauge, headers, fitter, options).payloads(), tree.seal)
+    payloads = Packer(boundaries, gauge, headers, fitter, options).payloads()
+    if options.overlap_size:
+        payloads = Overlap(tree.text, gauge, fitter, options.overlap_size).extended(payloads)
+    return finisher.chunks(payloads, tree.seal)

@@ -68,6 +68,8 @@ class Boundaries:
         self._header = headers.at
         self._budget = options.max_chunk_size
         self._policy = options.overflow_policy
+        # Pieces of a unit that must be divided leave room for what they will repeat; whole units come first.
+        self._overlap = min(options.overlap_size, self._budget // 2) if self._policy == "split" else 0
         apart = ALONE if options.target_fill < 1 else {}
         self._alone = {kind: self._budget * share for kind, share in apart.items()}
         self._roomy = ROOMY if apart else DENSE
@@ -226,7 +228,7 @@ class Boundaries:
     def _leaf(self, atom: Atom, budget: float, *, counted: bool = False) -> Iterator[Atom]:
         """The pieces of a range that has no structure of its own, by the ladder of breaks."""
         span, inner = atom.span, atom.inner.enter(atom.span)
-        room = budget - max(self._header(atom.place).least, self._header(inner).least)
+        room = budget - max(self._header(atom.place).least, self._header(inner).least) - self._overlap
         floor = max(1, int((atom.end - atom.start) * min(1.0, room / PIECE / max(1e-9, self._size(atom)))))
         prose = self._tree.kind_of(inner.language) in ("prose", "markup") and span.kind not in ("code", "table", "row")
         found = pieces(

@@ -102,6 +102,8 @@ class Finisher:
                 "rendered_token_count": tokens,
             }
         }
+        if payload.repeated:
+            metadata["overlap"] = payload.repeated
         if payload.omitted:
             metadata["context_omitted"] = True
         if payload.shortened:

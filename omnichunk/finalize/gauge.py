@@ -15,17 +15,18 @@ from omnichunk.sizing import Sizer
 _BLOCK = 8192
 _SAMPLE = 512
 _STEP = 1024
+_LOW, _HIGH = 0.8, 1.35  # shares of the room between which an estimate is not trusted to tell whether a unit fits
+_REMEMBERED = 64  # counts of units that may soon be counted again as chunks
 
 
 class Gauge:
     """Measures ranges of ``text``; this one counts code points.
 
     ``at(position)``: the size of everything before ``position``, so ``at(b) - at(a)`` is the size of ``[a, b)``.
-    ``exact``: whether that is what the sizer would count. ``slack``: the share by which it may be wrong otherwise.
+    ``exact``: whether that is what the sizer would count.
     """
 
     exact = True
-    slack = 0.0
 
     def __init__(self, text: str, sizer: Sizer) -> None:
         self.text = text
@@ -41,10 +42,11 @@ class Gauge:
 
     def size(self, start: int, end: int, room: float) -> float:
         """Size of ``[start, end)``; counted where the estimate is too close to ``room`` to tell."""
-        size = self.at(end) - self.at(start)
-        if self.exact or not room * (1 - self.slack) < size < room * (1 + 2 * self.slack):
-            return size
-        return self.sizer.count(self.text[start:end])
+        return self.at(end) - self.at(start)
+
+    def count(self, start: int, end: int, text: str) -> int:
+        """The exact size of ``text``, which is ``[start, end)``."""
+        return self.sizer.count(text)
 
 
 class NwsGauge(Gauge):
@@ -71,12 +73,12 @@ class TokenGauge(Gauge):
     """
 
     exact = False
-    slack = 0.25
 
     def __init__(self, text: str, sizer: Sizer) -> None:
         super().__init__(text, sizer)
         self._totals = [0.0]
         self._rates: list[float] = []
+        self._counted: dict[tuple[int, int], int] = {}
 
     def at(self, position: int) -> float:
         block = position // _BLOCK
@@ -89,6 +91,21 @@ class TokenGauge(Gauge):
             self._rates.append(rate)
             self._totals.append(self._totals[-1] + rate * (end - start))
         return self._totals[block] + self._rates[block] * (position - block * _BLOCK)
+
+    def size(self, start: int, end: int, room: float) -> float:
+        size = self.at(end) - self.at(start)
+        if not room * _LOW < size < room * _HIGH:
+            return size
+        count = self._counted.get((start, end))
+        if count is None:
+            count = self._counted[start, end] = self.sizer.count(self.text[start:end])
+        return count
+
+    def count(self, start: int, end: int, text: str) -> int:
+        count = self._counted.get((start, end))
+        if len(self._counted) > _REMEMBERED:
+            self._counted.clear()
+        return self.sizer.count(text) if count is None else count
 
 
 def gauge_for(text: str, sizer: Sizer) -> Gauge:

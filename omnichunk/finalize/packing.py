@@ -56,7 +56,8 @@ class Packer:
         self._minimum = options.min_chunk_size
         dense = max(0.0, options.target_fill - 0.65) / 0.35  # 0 by default, 1 where chunks are to be full
         self._taste = _TASTE * (1 - dense)
-        self._target = max(1.0, options.max_chunk_size * options.target_fill)
+        target = options.max_chunk_size * options.target_fill
+        self._target = max(1.0, target - min(options.overlap_size, target / 2))
 
     def payloads(self) -> Iterator[Payload]:
         """Rendered ranges that tile the text, in order, each within the budget."""

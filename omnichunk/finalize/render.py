@@ -12,6 +12,7 @@ from posixpath import basename
 from typing import NamedTuple
 
 from omnichunk.errors import BudgetError
+from omnichunk.finalize.gauge import Gauge
 from omnichunk.finalize.place import Place
 from omnichunk.model.options import ChunkOptions
 from omnichunk.model.span import Span
@@ -165,7 +166,7 @@ class Payload(NamedTuple):
     """A range that has been rendered and counted.
 
     ``size``, ``raw_size``: of ``rendered`` and of the slice, in the unit of the budget. ``omitted``: there was context
-    and none of it fitted. ``shortened``: what was left out of it.
+    and none of it fitted. ``shortened``: what was left out of it. ``repeated``: code points of the payload before.
     """
 
     start: int
@@ -177,14 +178,17 @@ class Payload(NamedTuple):
     raw_size: int
     omitted: bool = False
     shortened: tuple[str, ...] = ()
+    repeated: int = 0
 
 
 class Fitter:
     """Renders ranges and accepts those within the budget."""
 
-    def __init__(self, tree: SpanTree, sizer: Sizer, options: ChunkOptions, headers: Headers) -> None:
+    def __init__(self, tree: SpanTree, gauge: Gauge, options: ChunkOptions, headers: Headers) -> None:
         self._tree = tree
         self._text = tree.text
+        self._slice_size = gauge.count
+        sizer = gauge.sizer
         self._count: Callable[[str], int] = sizer.count
         self._chars = sizer.additive == "chars"
         self._limit = options.max_chunk_size
@@ -203,7 +207,7 @@ class Fitter:
         text = self._text[start:end]
         header = self._headers.at(place)
         limit = self._limit
-        raw_size = len(text) if self._chars else self._count(text)
+        raw_size = end - start if self._chars else self._slice_size(start, end, text)
         if raw_size > limit and not preserve:
             return raw_size / limit
         worst = 1.0
