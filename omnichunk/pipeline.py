@@ -80,9 +80,10 @@ def stream(
     tree = build(loaded, registry, name)
     gauge = gauge_for(tree.text, sizer)
     headers = Headers(tree, sizer, options)
-    fitter = Fitter(tree, gauge, options, headers)
-    boundaries = Boundaries(tree, gauge, options, headers)
     contexts = Contexts(tree, PositionIndex(tree.text))
+    render = registry.renderer(options.renderer).render if options.renderer else None
+    fitter = Fitter(tree, gauge, options, headers, contexts.of, render)
+    boundaries = Boundaries(tree, gauge, options, headers)
     finisher = Finisher(tree.text, source, contexts, sizer, options, fingerprint)
     payloads = Packer(boundaries, gauge, headers, fitter, options).payloads()
     if options.overlap_size:

@@ -11,9 +11,11 @@ from collections.abc import Callable, Sequence
 from posixpath import basename
 from typing import NamedTuple
 
-from omnichunk.errors import BudgetError
+from omnichunk.errors import BudgetError, PluginError
 from omnichunk.finalize.gauge import Gauge
 from omnichunk.finalize.place import Place
+from omnichunk.model.chunk import ChunkContext
+from omnichunk.model.declarations import Render
 from omnichunk.model.options import ChunkOptions
 from omnichunk.model.span import Span
 from omnichunk.sizing import Sizer
@@ -58,7 +60,7 @@ class Headers:
         self._tree = tree
         self._sizer = sizer
         self._budget = options.max_chunk_size
-        self._mode = options.context_mode
+        self._mode = "none" if options.renderer else options.context_mode
         self._imports = options.include_imports and tree.imports
         name = tree.name.replace("\\", "/")
         self._tail = "/".join(name.rsplit("/", 2)[-2:])
@@ -184,8 +186,19 @@ class Payload(NamedTuple):
 class Fitter:
     """Renders ranges and accepts those within the budget."""
 
-    def __init__(self, tree: SpanTree, gauge: Gauge, options: ChunkOptions, headers: Headers) -> None:
+    def __init__(
+        self,
+        tree: SpanTree,
+        gauge: Gauge,
+        options: ChunkOptions,
+        headers: Headers,
+        context: Callable[[int, int, Place, Span], ChunkContext],
+        render: Render | None = None,
+    ) -> None:
         self._tree = tree
+        self._context = context
+        self._render = render
+        self._siblings = options.sibling_detail == "names" and options.context_mode != "none"
         self._text = tree.text
         self._slice_size = gauge.count
         sizer = gauge.sizer
@@ -210,6 +223,8 @@ class Fitter:
         raw_size = end - start if self._chars else self._slice_size(start, end, text)
         if raw_size > limit and not preserve:
             return raw_size / limit
+        if self._render is not None and raw_size <= limit:
+            return self._custom(self._render, start, end, place, span, text, raw_size, alone=alone)
         worst = 1.0
         for i in range(header.reserved, len(header.forms)):
             form = header.forms[i]
@@ -220,6 +235,9 @@ class Fitter:
                 size = header.sizes[i] + raw_size if self._chars else self._count(rendered)
                 if size <= limit:
                     shortened = form.dropped
+                    if self._siblings:
+                        rendered, size, more = self._with_siblings(start, end, place, span, rendered, size)
+                        shortened += more
                     if self._lines and start:
                         rendered, size, more = self._with_lines(form.text, start, text, rendered, size)
                         shortened += more
@@ -229,15 +247,47 @@ class Fitter:
                 return worst
         omitted = bool(header.forms)
         if omitted and self._strict:
-            raise BudgetError(
-                f"{self._tree.name}: the context of the chunk at offset {start} does not fit into max_chunk_size={limit} "
-                f'beside {raw_size} of text. Raise max_chunk_size, or use context_overflow="omit".'
-            )
+            raise self._too_little_room(start, raw_size)
         lost: tuple[str, ...] = ()
         rendered, size = text, raw_size
         if self._lines and start and not omitted:
             rendered, size, lost = self._with_lines("", start, text, rendered, size)
         return Payload(start, end, place, span, rendered, size, raw_size, omitted, lost)
+
+    def _custom(
+        self, render: Render, start: int, end: int, place: Place, span: Span, text: str, raw_size: int, *, alone: bool
+    ) -> Payload | float:
+        """The payload a renderer plugin makes, or the slice alone where that is too large."""
+        rendered = render(self._context(start, end, place, span), text)
+        if text not in rendered:
+            raise PluginError(f"{self._tree.name}: the renderer changed the text of the chunk at offset {start}.")
+        size = self._count(rendered)
+        if size <= self._limit:
+            return Payload(start, end, place, span, rendered, size, raw_size)
+        if not alone:
+            return size / self._limit
+        if self._strict:
+            raise self._too_little_room(start, raw_size)
+        return Payload(start, end, place, span, text, raw_size, raw_size, True)
+
+    def _with_siblings(
+        self, start: int, end: int, place: Place, span: Span, rendered: str, size: int
+    ) -> tuple[str, int, tuple[str, ...]]:
+        """The same payload with a line of its neighbours' names below the breadcrumb, if that fits."""
+        names = ", ".join(sibling.name for sibling in self._context(start, end, place, span).siblings)
+        crumb, gap, rest = rendered.partition("\n\n")
+        if not names or not gap:
+            return rendered, size, ()
+        longer = f"{crumb}\nsiblings: {names}{gap}{rest}"
+        count = self._count(longer)
+        return (longer, count, ()) if count <= self._limit else (rendered, size, ("siblings",))
+
+    def _too_little_room(self, start: int, raw_size: int) -> BudgetError:
+        return BudgetError(
+            f"{self._tree.name}: the context of the chunk at offset {start} does not fit into "
+            f"max_chunk_size={self._limit} beside {raw_size} of text. Raise max_chunk_size, or use "
+            'context_overflow="omit".'
+        )
 
     def _with_lines(
         self, header: str, start: int, text: str, rendered: str, size: int
