@@ -195,7 +195,12 @@ def _lead(span: Span, start: int, end: int) -> tuple[Span, list[Span]]:
     """
     while span.parent is not None and span.parent.start >= start and span.parent.kind not in ("part", "document"):
         span = span.parent
-    if span.glue == NEXT and span.kind != "heading" and span.parent is not None and span.parent.known[0] is span:
+    if (
+        span.glue == NEXT
+        and span.kind != "heading"
+        and span.parent is not None
+        and span is next(iter(span.parent.known), None)
+    ):
         following = span.parent.known[1:2]  # what stands before the content and belongs to it, like front matter
         span = following[0] if following and following[0].start < end else span
     opening: list[Span] = []

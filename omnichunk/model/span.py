@@ -133,11 +133,14 @@ class Span:
         """The spans inside, made now if they were not."""
         if self.opener is not None:
             opener, self.opener = self.opener, None
-            children = opener()
-            for child in children:
-                child.parent = self
-            self._children = children
+            self.adopt(opener())
         return self._children or ()
+
+    def adopt(self, children: Sequence[Span]) -> None:
+        """Make ``children``, found elsewhere, those of this span."""
+        for child in children:
+            child.parent = self
+        self._children = children
 
     @property
     def known(self) -> Sequence[Span]:

@@ -116,7 +116,7 @@ class SpanTree:
         structure = describe(self.registry, self.text[start:end], language, self.name)
         for child in structure.spans:
             child.shift(start)
-            child.parent = span
+        span.adopt(structure.spans)
         return structure.spans
 
 
