@@ -169,8 +169,10 @@ class Boundaries:
         size_of, at = self._gauge.size, self._gauge.at
         if lead is not None and span.kind in _RIGID and size_of(start, end, room) <= min(room, self._budget * MOST):
             return (atom._replace(glued=False),)
-        if end > span.end > start and size_of(begin, span.end, room) <= room and self._blank(span.end, end):
-            return (atom._replace(end=span.end), self._blank_atom(atom))
+        # White space that does not fit beside the unit it belongs to: all but the end of its line is left for itself.
+        line = self._tree.text.find("\n", span.end, end) + 1 or span.end
+        if end > line > start and size_of(begin, line, room) <= room and self._blank(span.end, end):
+            return (atom._replace(end=line), self._blank_atom(atom, line))
         if end > span.start > start and size_of(span.start, end, room) <= room:
             stack.append(atom._replace(start=span.start, strength=Strength.LINE, glued=True, place=atom.inner))
             return self._leaf(atom._replace(end=span.start, whole=False), budget)
@@ -191,8 +193,8 @@ class Boundaries:
     def _blank(self, start: int, end: int) -> bool:
         return self._tree.text[start:end].isspace()
 
-    def _blank_atom(self, atom: Atom) -> Atom:
-        gap = Span(atom.span.end, atom.end, "blank", Strength.BLOCK)
+    def _blank_atom(self, atom: Atom, start: int) -> Atom:
+        gap = Span(start, atom.end, "blank", Strength.BLOCK)
         return Atom(gap, gap.start, gap.end, Strength.BLOCK, atom.depth, True, atom.inner, atom.inner)
 
     def _opened(self, atom: Atom, spans: Sequence[Span], budget: float) -> list[Atom]:
