@@ -8,9 +8,11 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from omnichunk.model.declarations import StructureRequest
 from omnichunk.model.span import Glue, Span, Strength, Structure
-from omnichunk.structure import markdown
+from omnichunk.structure import markdown, markdown_blocks, markdown_margin
+from omnichunk.structure.markdown_blocks import Blocks, Page, tie
 
 
 def structure(text: str) -> Structure:
@@ -350,30 +352,64 @@ def test_any_text_keeps_the_contract(text: str) -> None:
     check(structure(text).spans, text)
 
 
-@given(odd)
-@settings(max_examples=300, deadline=None)
-def test_the_shadow_has_the_blocks_of_the_text(text: str) -> None:
-    shadow = markdown._shadow(text, 0)
+lines = st.lists(
+    st.tuples(
+        st.sampled_from(["", "", "", "  ", "    ", "> ", "- ", "1. ", "# ", "|"]),
+        st.lists(st.sampled_from(PIECES), max_size=3).map("".join),
+        st.sampled_from(["\n", "\n", "\n\n"]),
+    ).map("".join),
+    max_size=12,
+).map("".join)
+
+
+@given(st.one_of(odd, lines))
+@settings(max_examples=500, deadline=None)
+def test_what_is_read_at_the_margin_is_what_the_parser_reads(text: str) -> None:
+    text = text.replace("]:", "]")  # where definitions stand, the parser only says where they are not
+    text = text.replace("\x0c", "").replace("\ufeff", "")
+    assert by_margin(text) == by_parser(text)
+
+
+@pytest.mark.parametrize("case", OUTLINES)
+def test_outlines_are_what_the_parser_reads(case: str) -> None:
+    text = OUTLINES[case][0]
+    if "]:" not in text:
+        assert by_margin(text) == by_parser(text)
+
+
+def by_margin(text: str) -> list[tuple[int, str, str, int, int, int, int]]:
+    page = Page(text)
+    return described(page, markdown_margin.read(page, 0)[0])
+
+
+def by_parser(text: str) -> list[tuple[int, str, str, int, int, int, int]]:
+    page = Page(text)
+    return described(page, Blocks(page, 0, len(text)).children(0, 0, len(text), Strength.PART))
+
+
+def described(page: Page, blocks: list[Span]) -> list[tuple[int, str, str, int, int, int, int]]:
+    """Depth, kind, name, range without white space at its end, strength and glue of every span."""
+    tie(page.text, blocks)
+    rows = []
+    stack = [(0, span) for span in reversed(blocks)]
+    while stack:
+        depth, span = stack.pop()
+        end = len(page.text[: span.end].rstrip())
+        strength = 0 if span.kind == "heading" else span.strength
+        rows.append((depth, span.kind, span.name, span.start, end, strength, span.glue))
+        stack += [(depth + 1, child) for child in reversed(span.children)]
+    return rows
+
+
+@given(st.text(st.sampled_from("<>?x\u00e9\u65e5\U0001f600 \n"), max_size=40))
+def test_what_the_parser_reads_has_the_places_of_the_text(text: str) -> None:
+    shadow = markdown_blocks._shadow(text)
     assert len(shadow) == len(text)
     assert shadow.isascii()
-    if text.startswith("\ufeff"):
-        return
-    raw = text.encode()
-    seen = [(tag, len(raw[:start].decode())) for tag, start in _blocks(text)]
-    assert seen == _blocks(shadow)
+    assert shadow.count("\n") == text.count("\n")
 
 
-def _blocks(text: str) -> list[tuple[str, int]]:
-    found = []
-    for event, place in markdown._events(text):
-        if "Start" in event:
-            tag = event["Start"]
-            tag = tag if isinstance(tag, str) else next(iter(tag))
-            if tag in markdown._KINDS:
-                found.append((tag, place["start"]))
-    return found
-
-
+FILES = {markdown.__file__, markdown_blocks.__file__, markdown_margin.__file__}
 HOSTILE = {
     "headings": ("# a\n", 2000),
     "rising headings": ("".join(f"{'#' * n} a\n" for n in range(1, 7)), 400),
@@ -386,6 +422,11 @@ HOSTILE = {
     "emphasis": ("*a_ ", 10000),
     "tags": ("<é", 5000),
     "paragraph": ("word ", 20000),
+    "paragraphs": ("word\n\n", 2000),
+    "raw HTML left open": ("<!-- \n\ntext\n\n", 1000),
+    "fences of other lengths": ("```a`\n\n````\nx\n```\n\n", 500),
+    "tables that are none": ("|a|\n|-|-|\n\n", 1000),
+    "definitions and titles": ("# [a] *b*\n\n[a]: /u\n\n", 500),
 }
 
 
@@ -394,12 +435,12 @@ def test_work_is_linear(case: str) -> None:
     unit, times = HOSTILE[case]
 
     def work(text: str) -> int:
-        """Lines of the module that are executed; the parser and the C primitives are linear."""
+        """Lines of the modules that are executed; the parser and the C primitives are linear."""
         count = 0
 
         def trace(frame, event, arg):  # type: ignore[no-untyped-def]
             nonlocal count
-            if frame.f_code.co_filename != markdown.__file__:
+            if frame.f_code.co_filename not in FILES:
                 return None
             count += event == "line"
             return trace
