@@ -145,6 +145,9 @@ def pieces(
                 position, before = unit, strength
                 continue
             content = position + len(text[position:unit].rstrip())
+            line = text.find("\n", content, unit) + 1
+            if not prose and line and fits(position, line):
+                content = line  # white space of its own starts a line, as all code does
             if position < content < unit and fits(position, content) and not joined(text, content, position):
                 yield position, content, before
                 position, before = content, cut
