@@ -8,6 +8,7 @@ import pytest
 import regex
 from hypothesis import example, given
 from hypothesis import strategies as st
+
 from omnichunk.model.span import Strength
 from omnichunk.source.breaks import blank, cluster_start, pieces, sentence_ends
 
@@ -247,7 +248,7 @@ def test_long_tokens_break_at_joints_before_clusters():
 def test_code_is_cut_at_lines_statements_items_and_words():
     text = "def f(a):\n    return {a: 1};\n\n\nclass B:\n    x = 1; y = 2; call(1, 2, 3)\n"
     assert cut(text, 20, prose=False) == [
-        ("def f(a):\n", "BLOCK"), ("    return {a: 1};", "LINE"), ("\n\n\n", "LINE"),
+        ("def f(a):\n", "BLOCK"), ("    return {a: 1};\n", "LINE"), ("\n\n", "LINE"),
         ("class B:\n", "BLOCK"), ("    x = 1; ", "LINE"), ("y = 2; ", "SENTENCE"), ("call(1, 2, 3)\n", "SENTENCE"),
     ]  # fmt: skip
     assert cut("if(a){b(c,d)}else{e()}", 9, prose=False) == [
