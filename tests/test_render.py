@@ -6,7 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from omnichunk import BudgetError, Chunker, PluginRegistry, hookimpl
+from omnichunk import (
+    BudgetError,
+    Chunker,
+    ChunkOptions,
+    FormatSegment,
+    LoadedDocument,
+    PluginRegistry,
+    chunk_loaded_document,
+    hookimpl,
+)
 from omnichunk.model.declarations import Renderer
 
 CODE = "import os\nimport sys\n\n\nclass Service:\n" + "".join(
@@ -80,3 +89,20 @@ def test_contexts_are_the_same_whenever_they_are_read():
     early = [replace(c, index=0) for c in Chunker(max_chunk_size=200).chunk("mod.py", CODE)]
     late = Chunker(max_chunk_size=200).chunk("mod.py", CODE)
     assert [c.context for c in early] == [c.context for c in late]
+
+
+def test_a_chunk_over_several_segments_names_them_all():
+    text = "First page.\nSecond page.\nThird page.\n"
+    pages = tuple(
+        FormatSegment(a, b, "prose", {"page": i}) for i, (a, b) in enumerate([(0, 12), (12, 25), (25, 37)], 1)
+    )
+    (chunk,) = chunk_loaded_document("a.scan", LoadedDocument(text, pages, "scan"), ChunkOptions())
+    assert chunk.context.format_metadata["page"] == 1
+    assert chunk.context.format_metadata["pages"] == [1, 2, 3]
+    code = (
+        FormatSegment(0, 12, "prose", {"cell": 1}),
+        FormatSegment(12, 37, "code", {"cell": 2, "language": "python"}),
+    )
+    first, second = chunk_loaded_document("a.book", LoadedDocument(text, code, "book"), ChunkOptions())
+    assert "cells" not in first.context.format_metadata
+    assert second.context.format_metadata["cell"] == 2

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from omnichunk.finalize.boundaries import NEXT
 from omnichunk.finalize.place import Place
@@ -90,8 +90,23 @@ class Contexts:
             _section_type(span, content, table),
             table,
             self._errors,
-            dict(place.metadata) if place.metadata else {},
+            self._position(start, end, place),
         )
+
+    def _position(self, start: int, end: int, place: Place) -> dict[str, Any]:
+        """The metadata of the segment at ``start``; where more are touched and differ, all values under a plural key."""
+        found: dict[str, Any] = dict(place.metadata or {})
+        parts = self._tree.root.known
+        if len(parts) < 2:
+            return found
+        last = bisect_left(parts, end, key=lambda part: part.start)
+        for part in parts[max(0, bisect_right(parts, start, key=lambda part: part.start) - 1) : last]:
+            for key, value in ((part.detail and part.detail.metadata) or {}).items():
+                if key in found and found[key] != value:
+                    values = found.setdefault(f"{key}s", [found[key]])
+                    if value not in values:
+                        values.append(value)
+        return found
 
     def entity(self, span: Span, *, partial: bool) -> EntityInfo:
         """The entity of a labelled span; ``partial``: the chunk holds less than all of it."""
