@@ -10,8 +10,9 @@ import signal
 import subprocess
 import sys
 
-import omnichunk
 import pytest
+
+import omnichunk
 from omnichunk import Chunker, PluginRegistry, chunk_from_dict, chunk_to_dict
 from omnichunk.cli import main
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from omnichunk.model.declarations import StructureRequest
 from omnichunk.model.span import Glue, Span, Strength, Structure
 from omnichunk.structure.data import omnichunk_structure

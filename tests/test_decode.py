@@ -7,6 +7,7 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from omnichunk.errors import ChunkingError, LoadError, OptionError
 from omnichunk.source.decode import Decoded, decode, looks_binary
 from omnichunk.source.detect import detect

@@ -12,8 +12,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import omnichunk
 import pytest
+
+import omnichunk
 from omnichunk import ChunkOptions, hookspecs
 from omnichunk.model import declarations
 

@@ -14,8 +14,8 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from omnichunk import Chunker, ChunkingError
 
+from omnichunk import Chunker, ChunkingError
 from support import check_invariants
 
 if sys.version_info >= (3, 11):

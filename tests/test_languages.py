@@ -7,6 +7,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from omnichunk import OptionError, language_capabilities
 from omnichunk.parsing import languages as room
 from omnichunk.parsing.languages import canonical, detect, languages, lookup
