@@ -9,6 +9,7 @@ import pickle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from omnichunk.errors import ChunkingError, OptionError, UnknownOptionError
 from omnichunk.model.options import ChunkOptions, build, fingerprint
 

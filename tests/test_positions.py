@@ -7,6 +7,7 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from omnichunk.source import positions
 from omnichunk.source.positions import STEP, PositionIndex
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from omnichunk.model.declarations import StructureRequest
 from omnichunk.model.span import Glue
 from omnichunk.structure.latex import latex_spans

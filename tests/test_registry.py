@@ -7,6 +7,7 @@ import sys
 from types import ModuleType, SimpleNamespace
 
 import pytest
+
 from omnichunk import (
     FormatSegment,
     Language,

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from omnichunk.errors import MissingDependencyError, OptionError, PluginError
 from omnichunk.model.declarations import Tokenizer
 from omnichunk.model.options import ChunkOptions

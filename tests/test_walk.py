@@ -10,6 +10,7 @@ import subprocess
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from omnichunk import Chunker, LoadError, OptionError
 from omnichunk.walk import walk
 
