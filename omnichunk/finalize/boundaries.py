@@ -241,7 +241,8 @@ class Boundaries:
         strength, depth, glued, place = atom.strength, atom.depth, atom.glued, atom.place
         for start, end, cut in found:
             if start > atom.start:
-                strength, depth, glued, place = min(cut, Strength.BLOCK), atom.depth + 1, False, inner
+                strength, depth, glued = min(cut, Strength.BLOCK), atom.depth + 1, False
+                place = inner if start > span.start else atom.inner
             yield Atom(span, start, end, strength, depth, glued, place, inner, whole=False)
 
     def _size(self, atom: Atom) -> float:
@@ -269,7 +270,7 @@ class Boundaries:
             if held is not None and cut < Strength.SENTENCE:
                 held = (held[0], end, held[2])
                 if self._policy == "error":
-                    raise self._too_large(held[0], end)
+                    raise self._too_large(held[0])
                 continue
             if held is not None:
                 yield held
@@ -280,10 +281,11 @@ class Boundaries:
     def _where(self, start: int) -> str:
         return f"{self._tree.name}:{self._tree.text.count(chr(10), 0, start) + 1}"
 
-    def _too_large(self, start: int, end: int) -> BudgetError:
+    def _too_large(self, start: int) -> BudgetError:
+        shown = self._tree.text[start : start + 30]
         return BudgetError(
-            f"{self._where(start)}: a unit of {end - start} or more characters does not fit into "
-            f'max_chunk_size={self._budget}. Raise it, or use overflow_policy="split".'
+            f"{self._where(start)}: the unit that starts with {shown!r} does not fit into max_chunk_size={self._budget}. "
+            'Raise it, or use overflow_policy="split".'
         )
 
     def _indivisible(self, atom: Atom) -> BudgetError:

@@ -152,7 +152,7 @@ class Contexts:
 
     def _inside(self, start: int, end: int, chain: Sequence[Span]) -> tuple[EntityInfo, ...]:
         marks = self._tree.landmarks
-        found = [self.entity(span, partial=True) for span in chain]
+        found = [self.entity(span, partial=True) for span in chain if span.start < start]
         i = bisect_left(marks.starts, start)
         starts, spans = marks.starts, marks.spans
         while i < len(starts) and starts[i] < end:

@@ -19,7 +19,7 @@ from omnichunk.model.declarations import Render
 from omnichunk.model.options import ChunkOptions
 from omnichunk.model.span import Span
 from omnichunk.sizing import Sizer
-from omnichunk.structure.build import SpanTree
+from omnichunk.structure.build import SpanTree, one_line
 
 PATH_LENGTH = 120  # beyond about this many characters a path costs more room than it returns
 SHARE = 0.3  # of the budget that a path reserves at most
@@ -62,7 +62,7 @@ class Headers:
         self._budget = options.max_chunk_size
         self._mode = "none" if options.renderer else options.context_mode
         self._imports = options.include_imports and tree.imports
-        name = tree.name.replace("\\", "/")
+        name = one_line(tree.name).replace("\\", "/")
         self._tail = "/".join(name.rsplit("/", 2)[-2:])
         self._base = basename(name)
 

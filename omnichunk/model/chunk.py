@@ -93,12 +93,15 @@ class ChunkContext:
         return context
 
     def __getattr__(self, name: str) -> Any:
-        if "_make" not in self.__dict__ or name.startswith("__"):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        made = self.__dict__["_make"]()
-        self.__dict__.update(made.__dict__)
-        self.__dict__.pop("_make", None)
-        return getattr(self, name)
+        make = None if name.startswith("__") else self.__dict__.get("_make")
+        if make is not None:
+            # ``_make`` is let go of last: another thread that missed a field finds either the fields or ``_make``.
+            self.__dict__.update(make().__dict__)
+            self.__dict__["_make"] = None
+        try:
+            return self.__dict__[name]
+        except KeyError:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}") from None
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}

@@ -77,6 +77,7 @@ class SpanTree:
     registry: PluginRegistry
     label: str = ""
     mark: int = 0
+    owners: dict[int, Span | None] = field(default_factory=dict)
     imports: list[tuple[str, str]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     landmarks: Landmarks = field(default_factory=Landmarks)
@@ -103,10 +104,17 @@ class SpanTree:
             span.opener = None
 
     def _owner(self, span: Span) -> Span | None:
+        """The nearest entity at or above ``span``; what is found is remembered, or deep nesting would cost its square."""
+        path: list[Span] = []
         inside: Span | None = span
-        while inside is not None and (inside.detail is None or not inside.detail.label):
+        while inside is not None and id(inside) not in self.owners:
+            path.append(inside)
+            if inside.detail is not None and inside.detail.label:
+                break
             inside = inside.parent
-        return inside
+        owner = inside if inside is None or id(inside) not in self.owners else self.owners[id(inside)]
+        self.owners.update((id(passed), owner) for passed in path)
+        return owner
 
     def _inject(self, span: Span, language: str, start: int, end: int) -> Sequence[Span]:
         try:
@@ -118,6 +126,11 @@ class SpanTree:
             child.shift(start)
         span.adopt(structure.spans)
         return structure.spans
+
+
+def one_line(name: str) -> str:
+    """A label as a payload may show it: on one line, and encodable."""
+    return " ".join(name.encode("utf-8", "replace").decode("utf-8").splitlines())
 
 
 def describe(registry: PluginRegistry, text: str, language: str, name: str) -> Structure:
@@ -134,12 +147,12 @@ def build(loaded: LoadedDocument, registry: PluginRegistry, name: str) -> SpanTr
     text between segments, which inherits nothing from its neighbours.
     """
     text = loaded.text
-    segments = loaded.segments or (() if not text else (FormatSegment(0, len(text)),))
+    segments = loaded.segments or (() if text in ("", "\ufeff") else (FormatSegment(0, len(text)),))
     languages = [_language(segment, registry) for segment in segments]
     main = max(languages, key=languages.count) if languages else "text"
     tree = SpanTree(text, Span(0, len(text), "document", Strength.PART), name, main, registry.kind_of(main), registry)
     tree.errors.extend(loaded.warnings)
-    tree.mark = int(bool(segments) and segments[0].char_start == 1 and text.startswith("\ufeff"))
+    tree.mark = int(text.startswith("\ufeff") and not any(segment.char_start == 0 for segment in segments[:1]))
     parts: list[Span] = []
     for segment, language in zip(segments, languages):
         start, end = segment.char_start, segment.char_end
@@ -156,7 +169,7 @@ def build(loaded: LoadedDocument, registry: PluginRegistry, name: str) -> SpanTr
     tree.root = Span(0, len(text), "document", Strength.PART, children=_with_gaps(parts, text, tree.mark))
     tree.landmarks.collect(tree.root.children, None)
     if main not in _NAMELESS and not any(span.kind == "section" for span in tree.landmarks.spans):
-        tree.label = name.replace("\\", "/").rsplit("/", 1)[-1]
+        tree.label = one_line(name).replace("\\", "/").rsplit("/", 1)[-1]
     return tree
 
 

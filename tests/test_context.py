@@ -1,0 +1,71 @@
+"""Contexts: entities that intersect the chunk and no others, once each; read from many threads; cheap at any depth."""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from omnichunk import Chunker, chunk
+from support import odd_text
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.md", "# a `b` *c*\n\ntext\n"),
+        ("a.md", "o\nx\n=\n\nt\n"),
+        ("a.html", "<h1>a &amp; <b>c</b></h1><p>text</p>"),
+        ("a.rst", "A *title*\n=========\n\ntext\n"),
+    ],
+)
+def test_a_heading_with_markup_is_one_whole_entity(path, text):
+    (only,) = chunk(path, text)
+    assert [(e.type, e.is_partial) for e in only.context.entities] == [("heading", False)]
+
+
+@given(
+    text=odd_text(),
+    limit=st.integers(4, 60),
+    path=st.sampled_from(["a.md", "a.py", "a.tsx", "a.html", "a.rst", "a.rs"]),
+)
+def test_entities_intersect_their_chunk(text, limit, path):
+    for piece in Chunker(max_chunk_size=limit).chunk(path, text):
+        seen = set()
+        for entity in piece.context.entities:
+            inside, outside = piece.byte_range, entity.byte_range
+            assert outside.start < inside.end
+            assert inside.start < outside.end
+            assert entity.is_partial == (not (inside.start <= outside.start and outside.end <= inside.end))
+            assert (entity.name, entity.type, outside) not in seen
+            seen.add((entity.name, entity.type, outside))
+        assert all(scope.byte_range.start < piece.byte_range.start for scope in piece.context.scope)
+
+
+def test_a_context_can_be_read_from_many_threads():
+    text = "# T\n\n" + "".join(f"## Section {i}\n\nSome words here.\n\n" for i in range(30))
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            for _ in range(10):
+                pieces = Chunker(max_chunk_size=120).chunk("a.md", text)
+                jobs = [
+                    pool.submit(lambda p: (p.context.siblings, p.context.entities), p) for p in pieces for _ in range(4)
+                ]
+                assert all(job.result() for job in jobs)
+    finally:
+        sys.setswitchinterval(before)
+
+
+def test_a_file_that_is_only_a_byte_order_mark_has_no_chunk():
+    assert Chunker().chunk_bytes("a.txt", b"\xef\xbb\xbf") == []
+    assert [c.text for c in Chunker(coverage_policy="lossless").chunk_bytes("a.txt", b"\xef\xbb\xbf")] == ["\ufeff"]
+
+
+def test_a_label_stays_on_its_line():
+    (only,) = chunk("a\nb.txt", "abc")
+    assert only.contextualized_text == "a b.txt\n\nabc"
