@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -104,6 +105,10 @@ def chunk_command(
     which = {"glob": glob or "**/*", "exclude": exclude, "include_hidden": include_hidden, "max_bytes": max_bytes}
     if name is not None and STDIN not in paths:
         raise typer.BadParameter("it names standard input, and no PATH is -", param_hint="--name")
+    if output is not None and (read := _read_from(output, paths)):
+        raise typer.BadParameter(
+            f"{output} is {read}, which is to be chunked; name another file", param_hint="--output"
+        )
     raise typer.Exit(_run(paths, options, which, encoding, name or "stdin", format, output, stats, keep_going))
 
 
@@ -197,6 +202,18 @@ def _writer(chunker: Chunker, form: str) -> Writer:
         raise OptionError(f'--format: there is none called "{form}"; there are {known}.')
     made = formatters[form].format
     return lambda chunks: iter([made(chunks)])
+
+
+def _read_from(output: str, paths: list[str]) -> str:
+    """What of ``paths`` is the very file ``output``, under whatever name, or empty."""
+    for path in paths:
+        try:
+            found = os.fstat(sys.stdin.fileno()) if path == STDIN and sys.stdin else os.stat(path)
+            if stat.S_ISREG(found.st_mode) and os.path.samestat(found, os.stat(output)):
+                return "the standard input" if path == STDIN else path
+        except OSError:
+            continue  # one of them is not there, or no file at all: there is nothing to lose
+    return ""
 
 
 def _patterns_of(output: str, paths: list[str]) -> list[str]:

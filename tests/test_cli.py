@@ -186,6 +186,22 @@ def test_output_is_written_as_a_whole(run, folder):
     assert sorted(os.listdir(folder)) == ["chunks.csv", "chunks.jsonl", "docs"]
 
 
+def test_the_output_is_none_of_the_files_to_chunk(run, folder):
+    source = (folder / "docs" / "a.md").read_bytes()
+    os.link("docs/a.md", "hard.jsonl")
+    os.symlink("docs/a.md", "soft.jsonl")
+    for output in ("docs/a.md", "./docs/../docs/a.md", "hard.jsonl", "soft.jsonl"):
+        status, out, err = run("chunk", "docs/b.py", "docs/a.md", "-o", output)
+        assert (status, out) == (2, ""), output
+        assert "which is to be chunked" in " ".join(err.replace("│", " ").split())
+    with open("docs/a.md", "rb") as stdin:
+        done = subprocess.run(
+            [*COMMAND, "chunk", "-", "-o", "docs/a.md"], stdin=stdin, capture_output=True, check=False
+        )
+    assert done.returncode == 2
+    assert (folder / "docs" / "a.md").read_bytes() == source
+
+
 def test_nothing_is_left_of_a_run_that_fails(run, folder, monkeypatch):
     (folder / "old.jsonl").write_text("old", encoding="utf-8")
 
