@@ -189,7 +189,7 @@ class Chunker:
         self, where: str, path: str | os.PathLike[str], encoding: str | None, given: dict[str, Any]
     ) -> Iterator[Chunk]:
         options = self._options(where, given)
-        name = os.fspath(path)
+        name = os.fsdecode(path)
         return self._run(name, pipeline.load(name, pipeline.read(path), options, self.registry, encoding), options)
 
     def _run(self, name: str, loaded: LoadedDocument, options: ChunkOptions) -> Iterator[Chunk]:

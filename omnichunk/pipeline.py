@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -26,13 +27,18 @@ if TYPE_CHECKING:
 
 
 def read(path: str | os.PathLike[str]) -> bytes:
-    """The bytes of a file; LoadError says why they cannot be had."""
+    """The bytes of a regular file; LoadError says why they cannot be had. A pipe or a device might never end."""
+    name = os.fsdecode(path)
     try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise LoadError(f"{os.fspath(path)}: cannot be read: {reason}.") from error
+        mode = os.stat(name).st_mode
+        if stat.S_ISREG(mode):
+            with open(name, "rb") as file:
+                return file.read()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise LoadError(f"{name}: cannot be read: {reason}.") from error
+    remedy = "To chunk a folder use chunk_directory()." if stat.S_ISDIR(mode) else "Read it, and use chunk_bytes()."
+    raise LoadError(f"{name}: is not a regular file. {remedy}")
 
 
 def load(

@@ -53,11 +53,11 @@ def walk(
     ``max_bytes``: larger files are skipped. Raises LoadError when ``root`` is no folder that can be listed, OptionError
     for a pattern that is none.
     """
-    top = os.fspath(root)
+    top = os.fsdecode(root)
     try:
         listing = _listing(top)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
         hint = " To chunk a single file use chunk_file()." if isinstance(error, NotADirectoryError) else ""
         raise LoadError(f"{top}: cannot be read as a folder: {reason}.{hint}") from error
     wanted = None if glob == EVERYTHING else _patterns("glob", glob)

@@ -186,6 +186,15 @@ def test_output_is_written_as_a_whole(run, folder):
     assert sorted(os.listdir(folder)) == ["chunks.csv", "chunks.jsonl", "docs"]
 
 
+def test_pipes_and_devices_are_failures(run, folder):
+    os.mkfifo("pipe.md")
+    status, out, err = run("chunk", "pipe.md", "/dev/zero", "docs/a.md")
+    assert status == 1
+    assert len(chunks_of(out)) == 1
+    assert "failed: pipe.md: is not a regular file." in err
+    assert "failed: /dev/zero: is not a regular file." in err
+
+
 def test_the_output_is_none_of_the_files_to_chunk(run, folder):
     source = (folder / "docs" / "a.md").read_bytes()
     os.link("docs/a.md", "hard.jsonl")
