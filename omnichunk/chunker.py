@@ -222,6 +222,11 @@ def chunk_loaded_document(
     """The chunks of an explicitly loaded document, under the same budget checks as any source."""
     chunker = Chunker()
     if options is not None:
+        if not isinstance(options, ChunkOptions):
+            raise OptionError(
+                f"chunk_loaded_document(): options is {type(options).__name__}; a ChunkOptions is needed. "
+                "Give single options by name."
+            )
         chunker.options = options
         chunker._sizer = chunker._make_sizer(options)
     return chunker.chunk_loaded(filepath, loaded, **more)

@@ -6,7 +6,17 @@ import os
 
 import pytest
 
-from omnichunk import Chunker, LoadError, chunk_directory, chunk_file
+from omnichunk import (
+    Chunker,
+    ChunkOptions,
+    FormatSegment,
+    LoadedDocument,
+    LoadError,
+    OptionError,
+    chunk_directory,
+    chunk_file,
+    chunk_loaded_document,
+)
 
 
 def test_what_is_no_regular_file_is_not_read(tmp_path):
@@ -33,3 +43,35 @@ def test_paths_as_bytes(tmp_path):
     assert [r.filepath for r in chunk_directory(os.fsencode(tmp_path))] == [path]
     with pytest.raises(TypeError):
         chunk_file(0)
+
+
+@pytest.mark.parametrize(
+    ("loaded", "message"),
+    [
+        (None, "what was loaded is NoneType; a LoadedDocument is needed"),
+        ("text", "what was loaded is str; a LoadedDocument is needed"),
+        (LoadedDocument(b"text"), "the text is bytes; a str is needed"),
+        (LoadedDocument(None), "the text is NoneType; a str is needed"),
+        (LoadedDocument("text", None), "segments is NoneType; a tuple of FormatSegment is needed"),
+        (LoadedDocument("text", iter(())), "segments is tuple_iterator; a tuple of FormatSegment is needed"),
+        (LoadedDocument("text", "text"), "segment 0 is str; a FormatSegment is needed"),
+        (LoadedDocument("text", ((0, 4),)), "segment 0 is tuple; a FormatSegment is needed"),
+        (LoadedDocument("text", (FormatSegment(0.0, 4),)), "char_start of segment 0 is float; an int is needed"),
+        (LoadedDocument("text", (FormatSegment(0, 1), FormatSegment(True, 4))), "char_start of segment 1 is bool; an"),
+        (LoadedDocument("text", (FormatSegment(0, None),)), "char_end of segment 0 is NoneType; an int is needed"),
+        (LoadedDocument("text", (FormatSegment(0, 4, None),)), "segment 0 has kind None"),
+        (LoadedDocument("text", (FormatSegment(0, 4, "prose", None),)), "the metadata of segment 0 is NoneType; a map"),
+        (LoadedDocument("text", metadata=[]), "the metadata of the document is list; a mapping is needed"),
+    ],
+)
+def test_documents_that_are_none(loaded, message):
+    with pytest.raises(LoadError, match=rf"^a\.txt: {message}"):
+        chunk_loaded_document("a.txt", loaded)
+
+
+def test_a_document_and_its_options():
+    loaded = LoadedDocument("text", [FormatSegment(0, 4)])
+    assert [c.text for c in chunk_loaded_document("a.txt", loaded, ChunkOptions(max_chunk_size=9))] == ["text"]
+    for options in ({"max_chunk_size": 9}, 9, False):
+        with pytest.raises(OptionError, match="a ChunkOptions is needed"):
+            chunk_loaded_document("a.txt", loaded, options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 
@@ -74,12 +74,25 @@ class Source:
 def checked(loaded: LoadedDocument, name: str) -> LoadedDocument:
     """``loaded`` itself if it keeps its promises; it is foreign data, so it is checked once at this border.
 
-    Raises LoadError naming the segment when one is out of range, unsorted or overlapping, or when the text holds lone
-    surrogates.
+    Raises LoadError naming the field that has another type, the segment that is out of range, unsorted or overlapping,
+    or the lone surrogate that the text holds.
     """
+
+    def need(kind: type, value: object, what: str, wanted: str) -> None:
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise LoadError(f"{name}: {what} is {type(value).__name__}; {wanted} is needed.")
+
+    need(LoadedDocument, loaded, "what was loaded", "a LoadedDocument")
+    need(str, loaded.text, "the text", "a str")
+    need(Sequence, loaded.segments, "segments", "a tuple of FormatSegment")
+    need(Mapping, loaded.metadata, "the metadata of the document", "a mapping")
     refuse_surrogates(loaded.text, name)
     last = 0
     for i, s in enumerate(loaded.segments):
+        need(FormatSegment, s, f"segment {i}", "a FormatSegment")
+        need(int, s.char_start, f"char_start of segment {i}", "an int")
+        need(int, s.char_end, f"char_end of segment {i}", "an int")
+        need(Mapping, s.metadata, f"the metadata of segment {i}", "a mapping")
         if not 0 <= s.char_start < s.char_end <= len(loaded.text):
             raise LoadError(
                 f"{name}: segment {i} is [{s.char_start}, {s.char_end}) in a text of {len(loaded.text)}; "
