@@ -41,29 +41,31 @@ class Chunker:
         self.options = build("Chunker()", None, options, self.registry.loader_options())
         self._sizer = self._make_sizer(self.options)
 
-    def chunk(self, filepath: str, content: str, **options: Any) -> list[Chunk]:
+    def chunk(self, filepath: str | os.PathLike[str], content: str, **options: Any) -> list[Chunk]:
         """The chunks of a text; ``filepath`` labels it and tells its format."""
         return counted(self._text("chunk()", filepath, content, options))
 
-    def stream(self, filepath: str, content: str, **options: Any) -> Iterator[Chunk]:
+    def stream(self, filepath: str | os.PathLike[str], content: str, **options: Any) -> Iterator[Chunk]:
         """The chunks of a text as they are made, with ``total_chunks`` -1; otherwise equal to ``chunk``."""
         return self._text("stream()", filepath, content, options)
 
-    def chunk_with_manifest(self, filepath: str, content: str, **options: Any) -> ChunkResult:
+    def chunk_with_manifest(self, filepath: str | os.PathLike[str], content: str, **options: Any) -> ChunkResult:
         """The chunks of a text with proof of completeness.
 
         Takes canonical text: raises OptionError for the name of a container (``.pdf``) or an extracted format
         (``.tex``).
         """
-        if filepath.lower().endswith(_CONTAINERS):
+        where = "chunk_with_manifest()"
+        name = _label(where, filepath)
+        if name.lower().endswith(_CONTAINERS):
             raise OptionError(
-                f"{filepath}: chunk_with_manifest() takes canonical text, and this name is that of a container. "
+                f"{name}: chunk_with_manifest() takes canonical text, and this name is that of a container. "
                 "Use chunk_file(), or pass the extracted text under another name."
             )
-        checked_options = self._options("chunk_with_manifest()", options)
-        loaded = pipeline.load(filepath, content, checked_options, self.registry)
-        source = pipeline.describe_source(filepath, loaded, checked_options)
-        chunks = counted(self._run(filepath, loaded, checked_options))
+        checked_options = self._options(where, options)
+        loaded = pipeline.load(name, _text(where, content), checked_options, self.registry)
+        source = pipeline.describe_source(name, loaded, checked_options)
+        chunks = counted(self._run(name, loaded, checked_options))
         gaps = skipped_ranges(chunks, len(loaded.text.encode("utf-8")))
         diagnostics = chunks[0].context.parse_errors if chunks else loaded.warnings
         return ChunkResult(source, tuple(chunks), gaps, tuple(diagnostics))
@@ -76,16 +78,26 @@ class Chunker:
         """The chunks of a file as they are made, with ``total_chunks`` -1; the file itself is read at once."""
         return self._file("stream_file()", path, encoding, options)
 
-    def chunk_loaded(self, filepath: str, loaded: LoadedDocument, **options: Any) -> list[Chunk]:
+    def chunk_loaded(self, filepath: str | os.PathLike[str], loaded: LoadedDocument, **options: Any) -> list[Chunk]:
         """The chunks of a document that a loader, or the caller, has made."""
+        name = _label("chunk_loaded()", filepath)
         checked_options = self._options("chunk_loaded()", options)
-        return counted(self._run(filepath, checked(loaded, filepath), checked_options))
+        return counted(self._run(name, checked(loaded, name), checked_options))
 
-    def chunk_bytes(self, name: str, data: bytes, encoding: str | None = None, **options: Any) -> list[Chunk]:
+    def chunk_bytes(
+        self,
+        name: str | os.PathLike[str],
+        data: bytes | bytearray | memoryview,
+        encoding: str | None = None,
+        **options: Any,
+    ) -> list[Chunk]:
         """The chunks of what a file called ``name`` would hold; equal to ``chunk_file`` of that file."""
+        label = _label("chunk_bytes()", name)
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            raise TypeError(f"chunk_bytes(): data must be bytes, not {type(data).__name__}; use chunk() for a str.")
         checked_options = self._options("chunk_bytes()", options)
-        loaded = pipeline.load(name, data, checked_options, self.registry, encoding)
-        return counted(self._run(name, loaded, checked_options))
+        loaded = pipeline.load(label, bytes(data), checked_options, self.registry, encoding)
+        return counted(self._run(label, loaded, checked_options))
 
     def chunk_directory(
         self,
@@ -177,13 +189,13 @@ class Chunker:
     def _make_sizer(self, options: ChunkOptions) -> Sizer:
         return make_sizer(options, self.registry.tokenizers())
 
-    def _text(self, where: str, filepath: str, content: str, given: dict[str, Any]) -> Iterator[Chunk]:
-        if not isinstance(content, str):
-            raise TypeError(
-                f"{where}: content must be a str, not {type(content).__name__}; use chunk_file() for bytes."
-            )
+    def _text(
+        self, where: str, filepath: str | os.PathLike[str], content: str, given: dict[str, Any]
+    ) -> Iterator[Chunk]:
+        name = _label(where, filepath)
+        text = _text(where, content)
         options = self._options(where, given)
-        return self._run(filepath, pipeline.load(filepath, content, options, self.registry), options)
+        return self._run(name, pipeline.load(name, text, options, self.registry), options)
 
     def _file(
         self, where: str, path: str | os.PathLike[str], encoding: str | None, given: dict[str, Any]
@@ -200,7 +212,21 @@ class Chunker:
         return pipeline.stream(name, loaded, source, options, self.registry, sizer, fingerprint)
 
 
-def chunk(filepath: str, content: str, **options: Any) -> list[Chunk]:
+def _label(where: str, filepath: str | os.PathLike[str]) -> str:
+    """What a source is called, as a ``str``; a path object is taken for its text."""
+    label = os.fspath(filepath) if isinstance(filepath, os.PathLike) else filepath
+    if not isinstance(label, str):
+        raise TypeError(f'{where}: the name of a source must be a str or a path, such as "a.py", not {label!r:.40}.')
+    return label
+
+
+def _text(where: str, content: str) -> str:
+    if not isinstance(content, str):
+        raise TypeError(f"{where}: content must be a str, not {type(content).__name__}; use chunk_bytes() for bytes.")
+    return content
+
+
+def chunk(filepath: str | os.PathLike[str], content: str, **options: Any) -> list[Chunk]:
     """``Chunker(**options).chunk(filepath, content)``."""
     return Chunker(**options).chunk(filepath, content)
 
@@ -217,7 +243,7 @@ def chunk_directory(path: str | os.PathLike[str], **options: Any) -> list[FileRe
 
 
 def chunk_loaded_document(
-    filepath: str, loaded: LoadedDocument, options: ChunkOptions | None = None, **more: Any
+    filepath: str | os.PathLike[str], loaded: LoadedDocument, options: ChunkOptions | None = None, **more: Any
 ) -> list[Chunk]:
     """The chunks of an explicitly loaded document, under the same budget checks as any source."""
     chunker = Chunker()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from omnichunk import (
     LoadedDocument,
     LoadError,
     OptionError,
+    chunk,
     chunk_directory,
     chunk_file,
     chunk_loaded_document,
@@ -75,3 +77,34 @@ def test_a_document_and_its_options():
     for options in ({"max_chunk_size": 9}, 9, False):
         with pytest.raises(OptionError, match="a ChunkOptions is needed"):
             chunk_loaded_document("a.txt", loaded, options)
+
+
+def test_labels_are_texts_or_paths():
+    chunker, loaded = Chunker(), LoadedDocument("text")
+    for call, content in (
+        (chunk, "x = 1\n"),
+        (chunker.chunk, "x = 1\n"),
+        (lambda name, text: list(chunker.stream(name, text)), "x = 1\n"),
+        (chunker.chunk_with_manifest, "x = 1\n"),
+        (chunker.chunk_bytes, b"x = 1\n"),
+        (chunker.chunk_loaded, loaded),
+        (chunk_loaded_document, loaded),
+    ):
+        assert call(Path("a.py"), content) == call("a.py", content)
+        for wrong in (None, 3, b"a.py", ["a.py"]):
+            with pytest.raises(TypeError, match="the name of a source must be a str or a path"):
+                call(wrong, content)
+
+
+def test_contents_are_texts_or_bytes():
+    chunker = Chunker()
+    expected = chunker.chunk("a.md", "wörds")
+    data = "wörds".encode()
+    for same in (data, bytearray(data), memoryview(data)):
+        assert chunker.chunk_bytes("a.md", same) == expected
+    for wrong in ("words", None, 3, [1]):
+        with pytest.raises(TypeError, match="data must be bytes"):
+            chunker.chunk_bytes("a.md", wrong)
+    for call in (chunker.chunk, chunker.stream, chunker.chunk_with_manifest):
+        with pytest.raises(TypeError, match="content must be a str, not bytes; use chunk_bytes"):
+            call("a.md", data)
