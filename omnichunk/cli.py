@@ -76,7 +76,7 @@ def chunk_command(
     glob: Annotated[list[str] | None, typer.Option(help="Only such files of folders, as in .gitignore.")] = None,
     exclude: Annotated[list[str] | None, typer.Option(help="Not such files of folders.")] = None,
     include_hidden: Annotated[bool, typer.Option("--include-hidden", help="Names with a leading dot, too.")] = False,
-    max_bytes: Annotated[int | None, typer.Option(help="Skip larger files of folders.")] = None,
+    max_bytes: Annotated[int | None, typer.Option(min=1, help="Skip larger files of folders.")] = None,
     encoding: Annotated[str | None, typer.Option(help="Of text files; found out if not named.")] = None,
     name: Annotated[str | None, typer.Option(help="What standard input is called; tells its format.")] = None,
     format: Annotated[str | None, typer.Option(help="jsonl, json, csv, text, or a plugin's.")] = None,

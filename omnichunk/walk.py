@@ -51,8 +51,12 @@ def walk(
     not reported. ``.gitignore`` and ``.ignore`` are honoured in every folder, and above the root as far as the
     repository it lies in. ``.git`` is never entered, links are never followed, of hard links only the first is found.
     ``max_bytes``: larger files are skipped. Raises LoadError when ``root`` is no folder that can be listed, OptionError
-    for a pattern that is none.
+    for a pattern that is none and for other values that cannot work.
     """
+    if not isinstance(include_hidden, bool):
+        raise OptionError(f"include_hidden={include_hidden!r}; True or False is needed.")
+    if max_bytes is not None and (type(max_bytes) is not int or max_bytes < 1):
+        raise OptionError(f"max_bytes={max_bytes!r}; a whole number of at least 1, or None, is needed.")
     top = os.fsdecode(root)
     try:
         listing = _listing(top)

@@ -150,6 +150,7 @@ def test_wrong_usage(run, folder):
     assert run("chunk")[0] == 2
     assert run("chunk", "docs", "--max-sise", "3")[0] == 2
     assert run("chunk", "docs", "--max-size", "many")[0] == 2
+    assert run("chunk", "docs", "--max-bytes", "-1")[0] == 2
 
 
 def test_help_and_version(run):

@@ -312,3 +312,12 @@ def test_exceptions_of_the_callers_own_callables_propagate(tmp_path):
 
     with pytest.raises(ZeroDivisionError):
         Chunker(size_unit="tokens", tokenizer=broken).chunk_directory(tmp_path)
+
+
+def test_limits_that_are_none(tmp_path):
+    for wrong in (-1, 0, True, 1.5, "9"):
+        with pytest.raises(OptionError, match="max_bytes="):
+            Chunker().iter_directory(tmp_path, max_bytes=wrong)
+    for wrong in (None, 1, "no"):
+        with pytest.raises(OptionError, match="include_hidden="):
+            Chunker().chunk_directory(tmp_path, include_hidden=wrong)
