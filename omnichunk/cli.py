@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from omnichunk import ChunkingError, OptionError, __version__
+from omnichunk import ChunkingError, LoadError, OptionError, __version__
 
 if TYPE_CHECKING:
     from omnichunk import Chunk, Chunker, FileResult
@@ -43,8 +43,34 @@ app = typer.Typer(
 
 def main() -> NoReturn:
     """Run the command line of this process and leave with its status: 0, 1 files failed, 2 usage, 130 interrupted."""
-    app(prog_name="omnichunk")
+    _occupy_closed_streams()
+    try:
+        app(prog_name="omnichunk")
+    except OSError as error:  # of --help and --version; a run tells its own
+        raise SystemExit(_unwritable("standard output", error)) from None
     raise SystemExit(0)
+
+
+def _occupy_closed_streams() -> None:
+    """Open the null device for closed standard streams, lest a file get their number; the wrong way, so use fails."""
+    if sys.stdin is None:
+        sys.stdin = os.fdopen(os.open(os.devnull, os.O_WRONLY), "r")
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+
+
+def _unwritable(where: str, error: OSError) -> int:
+    """Say that ``where`` cannot be written, and what Python would still flush on its way out has nowhere to go."""
+    sys.stderr.write(f"omnichunk: {where}: cannot be written: {error.strerror}.\n")
+    if where == "standard output":
+        _drop_standard_output()
+    return FAILED
+
+
+def _drop_standard_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @app.callback(invoke_without_command=True)
@@ -152,13 +178,10 @@ def _run(
         sys.stderr.write(f"omnichunk: interrupted; {tally.line()}\n")
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader has seen enough. What Python would still flush on its way out has nowhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_standard_output()  # the reader has seen enough
         return 0
     except OSError as error:
-        where = error.filename2 or error.filename or output or "standard output"
-        sys.stderr.write(f"omnichunk: {where}: cannot be written: {error.strerror}.\n")
-        return FAILED
+        return _unwritable(error.filename2 or error.filename or output or "standard output", error)
     except ChunkingError as error:
         sys.stderr.write(f"omnichunk: {_in_flags(str(error))}\n")
         return USAGE
@@ -208,7 +231,7 @@ def _read_from(output: str, paths: list[str]) -> str:
     """What of ``paths`` is the very file ``output``, under whatever name, or empty."""
     for path in paths:
         try:
-            found = os.fstat(sys.stdin.fileno()) if path == STDIN and sys.stdin else os.stat(path)
+            found = os.fstat(sys.stdin.fileno()) if path == STDIN else os.stat(path)
             if stat.S_ISREG(found.st_mode) and os.path.samestat(found, os.stat(output)):
                 return "the standard input" if path == STDIN else path
         except OSError:
@@ -231,6 +254,13 @@ def _counted(results: Iterable[FileResult], tally: Tally, show: Any) -> Iterator
         yield result
 
 
+def _standard_input(name: str) -> bytes:
+    try:
+        return sys.stdin.buffer.read()
+    except OSError as error:
+        raise LoadError(f"{name}: standard input cannot be read: {error.strerror}.") from error
+
+
 def _results(
     chunker: Chunker, paths: list[str], which: dict[str, Any], encoding: str | None, name: str
 ) -> Iterator[FileResult]:
@@ -242,7 +272,7 @@ def _results(
         size = 0
         try:
             if path == STDIN:
-                data = sys.stdin.buffer.read()
+                data = _standard_input(name)
                 size, chunks = len(data), chunker.chunk_bytes(name, data, encoding)
             elif os.path.isdir(path):
                 yield from chunker.iter_directory(path, encoding=encoding, report_ignored=True, **which)

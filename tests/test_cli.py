@@ -244,6 +244,28 @@ def test_a_pipe_that_closes_is_no_failure(folder):
         assert process.wait() == 0
 
 
+@pytest.mark.parametrize(
+    ("command", "status", "message"),
+    [
+        ("chunk docs/a.md >&-", 1, "omnichunk: standard output: cannot be written: Bad file descriptor.\n"),
+        ("chunk docs/a.md >/dev/full", 1, "omnichunk: standard output: cannot be written: No space left on device.\n"),
+        ("--version >&-", 1, "omnichunk: standard output: cannot be written: Bad file descriptor.\n"),
+        ("chunk - --name x.md <&-", 1, "failed: x.md: standard input cannot be read: Bad file descriptor.\n"),
+        ("chunk docs/a.md -o x.jsonl <&- >&-", 0, "1 file, "),
+        ("chunk docs/a.md -o x.jsonl 2>&- >&-", 0, ""),
+    ],
+)
+def test_streams_that_are_closed(folder, command, status, message):
+    line = f'exec "$0" -m omnichunk {command}'
+    done = subprocess.run(["sh", "-c", line, sys.executable], capture_output=True, check=False)
+    assert done.returncode == status
+    err = done.stderr.decode()
+    assert message in err
+    assert "Traceback" not in err
+    if "-o" in command:
+        assert chunks_of((folder / "x.jsonl").read_text(encoding="utf-8")) == Chunker().chunk_file("docs/a.md")
+
+
 def test_control_c_ends_quietly(folder):
     """While it waits for standard input; nothing is left of the output."""
     with subprocess.Popen(
