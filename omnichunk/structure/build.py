@@ -100,8 +100,12 @@ class SpanTree:
 
     def seal(self) -> None:
         """Let go of what spans would be opened from (syntax trees), once nothing more will be opened."""
-        for span in self.root.walk():
+        stack: list[Span] = [self.root]
+        while stack:
+            span = stack.pop()
             span.opener = None
+            if span.known:
+                stack.extend(span.known)
 
     def _owner(self, span: Span) -> Span | None:
         """The nearest entity at or above ``span``; what is found is remembered, or deep nesting would cost its square."""
