@@ -171,7 +171,7 @@ def _run(
                 for _ in chunks:
                     pass
             else:
-                with destination(output) as write:
+                with destination(output, lambda: not tally.failed or tally.files > 0) as write:
                     for piece in writer(chunks):
                         write(piece)
     except KeyboardInterrupt:

@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import os
+import signal
 import stat
 import sys
 import tempfile
@@ -81,12 +82,12 @@ BY_SUFFIX = {".json": "json", ".csv": "csv", ".txt": "text"}
 
 
 @contextlib.contextmanager
-def destination(output: str | None) -> Iterator[Callable[[str], object]]:
+def destination(output: str | None, wanted: Callable[[], bool]) -> Iterator[Callable[[str], object]]:
     """A function that writes text to ``output``, or to standard output.
 
-    A regular file appears whole when the block ends well and not at all otherwise; what it held before stays until
-    then. Anything else, such as a named pipe, is written as it comes. Lone surrogates, from file names that are no
-    UTF-8, become escapes that JSON reads back.
+    A regular file appears whole when the block ends well and the result is ``wanted`` then, and not at all otherwise,
+    SIGTERM included; what it held before stays until then. Anything else, such as a named pipe, is written as it
+    comes. Lone surrogates, from file names that are no UTF-8, become escapes that JSON reads back.
     """
 
     def into(file: IO[bytes]) -> Callable[[str], object]:
@@ -103,16 +104,30 @@ def destination(output: str | None) -> Iterator[Callable[[str], object]]:
             yield into(file)
         return
     folder, name = os.path.split(target)
-    handle, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".part", dir=folder)
+    with _termination_raised():
+        handle, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".part", dir=folder)
+        try:
+            with open(handle, "wb") as file:
+                yield into(file)
+            if wanted():
+                os.chmod(temporary, 0o666 & ~_umask() if mode is None else stat.S_IMODE(mode))
+                os.replace(temporary, target)
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+
+
+@contextlib.contextmanager
+def _termination_raised() -> Iterator[None]:
+    """SIGTERM, unless it is ignored or handled already, raises SystemExit here, so that cleaning up takes place."""
+    if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
-        with open(handle, "wb") as file:
-            yield into(file)
-        os.chmod(temporary, 0o666 & ~_umask() if mode is None else stat.S_IMODE(mode))
-        os.replace(temporary, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _umask() -> int:

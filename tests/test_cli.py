@@ -266,18 +266,35 @@ def test_streams_that_are_closed(folder, command, status, message):
         assert chunks_of((folder / "x.jsonl").read_text(encoding="utf-8")) == Chunker().chunk_file("docs/a.md")
 
 
-def test_control_c_ends_quietly(folder):
+@pytest.mark.parametrize(
+    ("sent", "status", "message"),
+    [(signal.SIGINT, 130, b"omnichunk: interrupted; "), (signal.SIGTERM, 143, b"")],
+)
+def test_signals_leave_nothing_behind(folder, sent, status, message):
     """While it waits for standard input; nothing is left of the output."""
     with subprocess.Popen(
         [*COMMAND, "chunk", "docs/a.md", "-", "-o", "x.jsonl"], stdin=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         while not any(name.startswith(".x.jsonl.") for name in os.listdir(folder)):
             assert process.poll() is None
-        process.send_signal(signal.SIGINT)
-        assert process.wait() == 130
-        assert process.stderr.read().startswith(b"omnichunk: interrupted; ")
+        process.send_signal(sent)
+        assert process.wait() == status
+        said = process.stderr.read()
+        assert said.startswith(message)
+        assert b"Traceback" not in said
         process.stdin.close()
     assert sorted(os.listdir(folder)) == ["docs"]
+
+
+def test_an_output_is_kept_when_every_file_fails(run, folder):
+    (folder / "old.jsonl").write_text("old", encoding="utf-8")
+    for more in ([], ["--keep-going"]):
+        assert run("chunk", "missing.py", "-o", "old.jsonl", *more)[0] == int(not more)
+        assert (folder / "old.jsonl").read_text(encoding="utf-8") == "old"
+    assert run("chunk", "missing.py", "docs/a.md", "-o", "old.jsonl")[0] == 1
+    assert chunks_of((folder / "old.jsonl").read_text(encoding="utf-8"))
+    assert run("chunk", "missing.py", "-o", "new.jsonl")[0] == 1
+    assert sorted(os.listdir(folder)) == ["docs", "old.jsonl"]
 
 
 def test_file_names_that_are_no_utf8(run, folder):
