@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 from collections.abc import Iterable, Iterator
 from copy import copy
@@ -95,6 +96,7 @@ class Chunker:
         label = _label("chunk_bytes()", name)
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise TypeError(f"chunk_bytes(): data must be bytes, not {type(data).__name__}; use chunk() for a str.")
+        _check_encoding("chunk_bytes()", encoding)
         checked_options = self._options("chunk_bytes()", options)
         loaded = pipeline.load(label, bytes(data), checked_options, self.registry, encoding)
         return counted(self._run(label, loaded, checked_options))
@@ -140,6 +142,7 @@ class Chunker:
             raise OptionError(
                 f"{where}: concurrency={concurrency}; this version runs one file after the other. Leave it at 1."
             )
+        _check_encoding(where, encoding)
         worker = copy(self)
         worker.options = self._options(where, options)
         if worker.options is not self.options:
@@ -200,6 +203,7 @@ class Chunker:
     def _file(
         self, where: str, path: str | os.PathLike[str], encoding: str | None, given: dict[str, Any]
     ) -> Iterator[Chunk]:
+        _check_encoding(where, encoding)
         options = self._options(where, given)
         name = os.fsdecode(path)
         return self._run(name, pipeline.load(name, pipeline.read(path), options, self.registry, encoding), options)
@@ -224,6 +228,26 @@ def _text(where: str, content: str) -> str:
     if not isinstance(content, str):
         raise TypeError(f"{where}: content must be a str, not {type(content).__name__}; use chunk_bytes() for bytes.")
     return content
+
+
+def _check_encoding(where: str, encoding: str | None) -> None:
+    """Raise OptionError for what is no name, or that of a codec without text; unknown names are left to the decoder."""
+    if encoding is None:
+        return
+    if not isinstance(encoding, str):
+        raise OptionError(f'{where}: encoding={encoding!r}; a name such as "utf-8", or None, is needed.')
+    try:
+        codecs.lookup(encoding)
+    except (LookupError, ValueError):
+        return
+    try:
+        "".encode(encoding)
+    except LookupError:
+        raise OptionError(
+            f'{where}: encoding={encoding!r} is a codec, but none that decodes text. Name one such as "cp1252".'
+        ) from None
+    except ValueError:
+        return
 
 
 def chunk(filepath: str | os.PathLike[str], content: str, **options: Any) -> list[Chunk]:

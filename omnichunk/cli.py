@@ -31,6 +31,7 @@ FLAGS = {
     "overlap": "--overlap",
     "overlap_lines": "--overlap-lines",
     "language": "--language",
+    "encoding": "--encoding",
 }
 
 app = typer.Typer(

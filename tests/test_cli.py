@@ -135,6 +135,7 @@ def test_files_that_are_named_are_never_skipped(run, folder):
         (["--overlap", "2", "--overlap-lines", "1"], "exclude each other"),
         (["--size-unit", "tokens"], "needs a tokenizer"),
         (["--glob", "!"], "is no pattern"),
+        (["--encoding", "rot13"], "--encoding='rot13' is a codec, but none that decodes text"),
         (["--language", "pyhton"], 'did you mean "python"'),
     ],
 )

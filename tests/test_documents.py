@@ -108,3 +108,22 @@ def test_contents_are_texts_or_bytes():
     for call in (chunker.chunk, chunker.stream, chunker.chunk_with_manifest):
         with pytest.raises(TypeError, match="content must be a str, not bytes; use chunk_bytes"):
             call("a.md", data)
+
+
+def test_encodings_that_are_none(tmp_path):
+    (tmp_path / "a.md").write_text("words", encoding="utf-8")
+    chunker = Chunker()
+    for call in (
+        lambda encoding: chunker.chunk_file(tmp_path / "a.md", encoding),
+        lambda encoding: chunker.stream_file(tmp_path / "a.md", encoding),
+        lambda encoding: chunker.chunk_bytes("a.md", b"words", encoding),
+        lambda encoding: chunker.iter_directory(tmp_path, encoding=encoding),
+    ):
+        for codec in ("rot13", "hex", "zlib_codec"):
+            with pytest.raises(OptionError, match=f"encoding='{codec}' is a codec, but none that decodes text"):
+                call(codec)
+        with pytest.raises(OptionError, match="encoding=5; a name"):
+            call(5)
+        assert call("latin-1")
+    with pytest.raises(OptionError, match=r'did you mean "latin-?_?1"'):
+        chunker.chunk_file(tmp_path / "a.md", "latn1")
