@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 pytest.importorskip("tree_sitter")
 from omnichunk.model.declarations import StructureRequest
 from omnichunk.model.span import Glue, Span, Strength, Structure
-from omnichunk.structure.code import spans, spans_with_parser
+from omnichunk.structure.code import spans
 from omnichunk.structure.fallback import outlined
 
 SAMPLES = {
@@ -321,11 +323,11 @@ def opened(text: str, language: str) -> list[Span]:
         (
             "javascript",
             "foo(function () {\n  a();\n  b();\n}, function () {\n  c();\n});\n",
-            ["a();", "b();", "}, function () {", "c();"],
+            ["a();", "}, function () {", "c();"],
         ),
         ("javascript", "x = {\n  a: 1,\n  b: 2,\n};\n", ["a: 1,", "b: 2,"]),
         ("javascript", "q\n  .a()\n  .b()\n  .c();\n", [".a()", ".b()", ".c();"]),
-        ("javascript", "if (a) {\n  b();\n  c();\n} else {\n  d();\n}\n", ["b();", "c();", "} else {"]),
+        ("javascript", "if (a) {\n  b();\n  c();\n} else {\n  d();\n}\n", ["b();", "} else {"]),
         ("javascript", "(function () {\n  var a;\n  function f() {\n  }\n})();\n", ["var a;", "function f() {"]),
         ("python", "if a:\n    b\n    c\nelif d:\n    e\nelse:\n    f\n", ["b", "elif d:", "else:"]),
         ("python", "x = foo(\n    a,\n    b,\n)\n", ["a,", "b,"]),
@@ -340,15 +342,13 @@ def test_what_a_statement_is_opened_into(language, text, expected):
 
 def test_a_turn_is_stronger_than_the_statements_around_it():
     inside = opened("if (a) {\n  b();\n  c();\n} else {\n  d();\n}\n", "javascript")
-    strengths = [span.strength for span in inside]
-    assert strengths[2] > strengths[1]
+    assert inside[1].strength > inside[0].children[1].strength
 
 
 def test_strength_of_cuts():
     text = "a = 1\nb = 2\n\nc = 3\n# note\nd = 4\n\n# alone\n\ndef f():\n    x\n"
     top = described(text).spans
     assert [(span.kind, span.strength, span.glue) for span in top] == [
-        ("statement", Strength.ITEM, Glue.NONE),
         ("statement", Strength.ITEM, Glue.NONE),
         ("statement", Strength.BLOCK, Glue.NONE),
         ("comment", Strength.ITEM, Glue.NEXT),
@@ -359,7 +359,24 @@ def test_strength_of_cuts():
 
 
 def test_a_trailing_comment_belongs_to_its_line():
-    assert lines("a = 1  # one\nb = 2\n", described("a = 1  # one\nb = 2\n").spans) == ["a = 1  # one", "b = 2"]
+    text = "a = 1  # one\n\nb = 2\n"
+    assert lines(text, described(text).spans) == ["a = 1  # one", "b = 2"]
+
+
+def test_short_statements_share_a_span_until_it_is_opened():
+    text = "a = 1  # one\nb = 2\nc = 3\n\n" + "d = 4\n" * 60
+    found = described(text).spans
+    assert lines(text, found[:2]) == ["a = 1  # one", "d = 4"]
+    assert lines(text, found[0].children) == ["a = 1  # one", "b = 2", "c = 3"]
+    assert {span.strength for span in found[0].children} == {Strength.ITEM}
+    assert max(span.end - span.start for span in found) < 170
+
+
+def test_imports_are_one_span():
+    text = "import a\n" * 60 + "x = 1\n"
+    found = described(text)
+    assert [span.kind for span in found.spans] == ["import", "statement"]
+    assert len(found.imports) == len(found.spans[0].children) == 60
 
 
 @pytest.mark.skipif(importlib.util.find_spec("tree_sitter_language_pack") is None, reason="needs the language pack")
@@ -376,6 +393,27 @@ def test_a_function_after_macro_calls_is_whole():
     found = described(text, "c")
     after = next(span for span in definitions(found) if span.name == "after")
     assert text[after.start : after.end] == "int after(int x) {\n    return x * 2;\n}"
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("javascript", "function a() {\n  f(1, [2;\n}\n\nfunction b() {\n  g();\n}\n\nclass C {\n}\n", ["a", "b", "C"]),
+        ("go", "package p\n\nfunc A() {\n\tif x {\n}\n\nfunc B() {\n\tg()\n}\n\ntype T struct {\n}\n", ["A", "B", "T"]),
+        ("java", "class A {\n  int m() {\n    if (x {\n  }\n\n  public int n() {\n  }\n}\n", ["A", "m", "n"]),
+        ("python", "def a():\n    x = [1, {2\n\n\ndef b():\n    pass\n\n\nclass C:\n    pass\n", ["a", "b", "C"]),
+    ],
+)  # fmt: skip
+def test_definitions_behind_a_syntax_error_are_found(language, text, expected):
+    found = described(text, language)
+    assert_contract(text, found)
+    assert [span.name for span in definitions(found)] == expected
+    assert found.errors
+
+
+def test_cuts_beside_damage_are_weaker():
+    top = described("def a():\n    x = = 1\n\n\ndef b():\n    pass\n").spans
+    assert [(span.name, span.strength) for span in top] == [("a", Strength.BLOCK), ("b", Strength.SECTION)]
 
 
 def test_errors_name_their_lines():
@@ -431,7 +469,7 @@ def test_a_plugin_parser_is_used():
     name = Node("identifier", 4, 5)
     method = Node("method", 0, 13, Node("def", 0, 3), name, Node("body", 8, 9, Node("call", 8, 9)), Node("end", 10, 13))
     tree = Tree(Node("program", 0, len(text), method, Node("call", 14, 18)))
-    found = spans_with_parser(StructureRequest(text, "ruby", "f.rb"), lambda _path, _text: tree)
+    found = spans(StructureRequest(text, "ruby", "f.rb", lambda _path, _text: tree))
     assert [(s.start, s.end, s.kind, s.name) for s in found.spans] == [
         (0, 13, "definition", "f"),
         (14, 18, "statement", ""),
@@ -443,13 +481,28 @@ def test_a_plugin_parser_may_decline_or_fail():
     def broken(_path: str, _text: str) -> None:
         raise RuntimeError("exploded")
 
-    request = StructureRequest("def f():\n    pass\n", "python", "f.py")
-    assert spans_with_parser(request, lambda _path, _text: None).backend == "tree-sitter:python"
-    failed = spans_with_parser(request, broken)
+    def parsed(parser: Callable[[str, str], Any]) -> Structure:
+        return spans(StructureRequest("def f():\n    pass\n", "python", "f.py", parser))
+
+    assert parsed(lambda _path, _text: None).backend == "tree-sitter:python"
+    failed = parsed(broken)
     assert failed.backend == "tree-sitter:python"
-    assert "exploded" in failed.errors[0]
+    assert failed.errors[0] == "parser plugin for python raised RuntimeError: exploded"
     for answer in (object(), Tree(Node("module", 0, 99))):
-        assert spans_with_parser(request, lambda _path, _text, answer=answer: answer).errors
+        assert parsed(lambda _path, _text, answer=answer: answer).errors
+
+
+def test_a_plugin_tree_that_breaks_when_it_is_opened_stops_nothing():
+    class Torn(Node):
+        @property
+        def children(self) -> list[Node]:
+            raise RuntimeError("torn")
+
+    text = "first\n  a\n  b\nlast\n"
+    tree = Tree(Node("program", 0, len(text), Torn("call", 0, 13), Node("call", 14, 18)))
+    found = spans(StructureRequest(text, "ruby", "f.rb", lambda _path, _text: tree))
+    assert found.backend == "plugin:ruby"
+    assert [list(span.children) for span in found.spans] == [[], []]
 
 
 @pytest.mark.parametrize("opening", ["[", "[\n", "[ 1,\n"])
@@ -467,7 +520,7 @@ def test_each_node_is_asked_once_however_deep(opening):
         nodes.append(stack.pop())
         stack.extend(nodes[-1]._children)
     Node.asked = 0
-    found = spans_with_parser(StructureRequest(text, "ada", ""), lambda _path, _text: Tree(node))
+    found = spans(StructureRequest(text, "ada", "", lambda _path, _text: Tree(node)))
     assert found.backend == "plugin:ada"
     assert_contract(text, found)
     assert Node.asked <= 3 * len(nodes)

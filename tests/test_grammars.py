@@ -9,10 +9,11 @@ from threading import Thread
 import pytest
 
 pytest.importorskip("tree_sitter")
-from omnichunk.parsing import grammar as room
-from omnichunk.parsing.grammar import fallback, grammar, root_kinds, unavailable
-from omnichunk.parsing.languages import languages
 from tree_sitter import QueryCursor
+
+from omnichunk.parsing import grammar as room
+from omnichunk.parsing.grammar import fallback, grammar, split, unavailable
+from omnichunk.parsing.languages import languages
 
 KINDS = {
     *("function", "method", "class", "interface", "struct", "enum", "trait", "module", "type", "constant", "macro"),
@@ -63,7 +64,7 @@ OUTLINES = {
         "mod m { struct S; enum E {} }\n"
         "macro_rules! mm { () => {} }\n"
         "const C: u8 = 1;\n",
-        "import:a::b class:A function:m trait:T function:q module:m struct:S enum:E macro:mm constant:C",
+        "import:a::b class:A<T> function:m trait:T function:q module:m struct:S enum:E macro:mm constant:C",
     ),
     "go": (
         "package p\n"
@@ -73,7 +74,7 @@ OUTLINES = {
         "type A struct{}\n"
         "type C interface{}\n"
         "type D = int\n",
-        "import:fmt function:F method:G@Box struct:A interface:C type:D",
+        "import:fmt function:F method:G struct:A interface:C type:D",
     ),
     "java": (
         "import a.B;\n"
@@ -159,7 +160,8 @@ def outline(language: str, text: str) -> str:
     raw = text.encode()
     loaded = grammar(language)
     tree = loaded.parse(raw)
-    cursor = QueryCursor(loaded.tags)
+    kinds = {kind for pattern in loaded.patterns for kind in pattern.kinds}
+    cursor = QueryCursor(loaded.query(loaded.patterns))
     cursor.set_max_start_depth(0)
 
     def word(node):
@@ -170,7 +172,7 @@ def outline(language: str, text: str) -> str:
     while stack:
         node = stack.pop()
         stack.extend(reversed(node.children))
-        if node.type not in loaded.definition_kinds | loaded.import_kinds:
+        if node.type not in kinds:
             continue
         matches = cursor.matches(node)
         first = min((i for i, _ in matches), default=-1)
@@ -202,12 +204,18 @@ def test_queries_are_sound(language):
     loaded = grammar(language)
     if loaded is None:
         pytest.skip(unavailable(language))
-    names = {loaded.tags.capture_name(i) for i in range(loaded.tags.capture_count)}
-    allowed = {"name", "source", "parent", "doc", "import", *(f"definition.{kind}" for kind in KINDS)}
-    assert {name for name in names if not name.startswith("_")} <= allowed
-    assert loaded.definition_kinds
-    for kind in loaded.definition_kinds | loaded.import_kinds:
-        assert loaded.language.id_for_node_kind(kind, True) is not None
+    patterns = loaded.patterns
+    assert loaded.query(patterns).pattern_count == len(patterns)
+    names = {name for pattern in patterns for name in pattern.captures}
+    assert {name for name in names if not name.startswith("_")} <= {
+        "name", "source", "import", *(f"definition.{kind}" for kind in KINDS)
+    }  # fmt: skip
+    assert any(pattern.label for pattern in patterns)
+    for pattern in patterns:
+        assert bool(pattern.label) != ("import" in pattern.captures)
+        assert pattern.kinds
+        for kind in pattern.kinds:
+            assert loaded.language.id_for_node_kind(kind, True) is not None
 
 
 @pytest.mark.parametrize("language", CODE)
@@ -222,20 +230,19 @@ def test_tables_name_what_exists(language):
         return
     kinds = {loaded.language.node_kind_for_id(i) for i in range(loaded.language.node_kind_count)}
     nodes = loaded.nodes
-    declared = nodes.attribute | nodes.wrap | nodes.open
+    declared = nodes.attribute | nodes.wrap | nodes.open | set(nodes.only)
     if nodes.comment != {"comment", "line_comment", "block_comment"}:
         declared |= nodes.comment
     assert declared <= kinds
 
 
-def test_root_kinds():
-    """Groups and alternatives are looked through, predicates and inner nodes are not roots."""
-    source = '; c (x)\n((a (b)) @p (#eq? @p "(z)"))\n[(c) (d f: (e))] @q @r\n(g) @s'
-    assert [(kind, list(captures)) for kind, captures in root_kinds(source)] == [
-        ("a", ["p", "p"]),
-        ("c", ["q", "r"]),
-        ("d", ["q", "r"]),
-        ("g", ["s"]),
+def test_patterns_are_split():
+    """Groups and alternatives are looked through for the root, predicates and inner nodes are none."""
+    source = '; c (x)\n((a (b)) @p (#eq? @p "(z)"))\n[(c) (d f: (e))] @q @definition.r\n(g) @s'
+    assert [(p.text, p.kinds, p.captures, p.label) for p in split(source)] == [
+        ('((a (b)) @p (#eq? @p "(z)"))', ("a",), ("p", "p"), ""),
+        ("[(c) (d f: (e))] @q @definition.r", ("c", "d"), ("q", "definition.r"), "r"),
+        ("(g) @s", ("g",), ("s",), ""),
     ]
 
 

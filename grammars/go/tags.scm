@@ -1,15 +1,6 @@
 (function_declaration name: (identifier) @name) @definition.function
 
-(method_declaration
-  receiver: (parameter_list
-    (parameter_declaration
-      type: [
-        (type_identifier) @parent
-        (pointer_type (type_identifier) @parent)
-        (generic_type type: (type_identifier) @parent)
-        (pointer_type (generic_type type: (type_identifier) @parent))
-      ]))
-  name: (field_identifier) @name) @definition.method
+(method_declaration name: (field_identifier) @name) @definition.method
 
 (type_declaration (type_spec name: (type_identifier) @name type: (struct_type))) @definition.struct
 (type_declaration (type_spec name: (type_identifier) @name type: (interface_type))) @definition.interface

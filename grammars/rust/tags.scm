@@ -9,10 +9,7 @@
 (associated_type name: (type_identifier) @name) @definition.type
 
 ; an impl block is named after the type it is for, whatever trait it implements
-(impl_item type: (type_identifier) @name) @definition.class
-(impl_item type: (generic_type type: (_) @name)) @definition.class
-(impl_item type: (scoped_type_identifier) @name) @definition.class
-(impl_item type: [(reference_type) (tuple_type) (array_type) (primitive_type) (pointer_type) (dynamic_type)] @name) @definition.class
+(impl_item type: (_) @name) @definition.class
 
 (mod_item name: (identifier) @name) @definition.module
 (macro_definition name: (identifier) @name) @definition.macro

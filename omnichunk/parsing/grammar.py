@@ -15,6 +15,11 @@
     open = [...]        # to be looked into for definitions: blocks, class bodies, conditionals
     body = [...]        # field names that hold the body of a definition; the rest is its signature
     docstring = true    # the first string in the body documents the definition
+    words = [...]       # one of them begins the line of a definition inside a function; each starts with a definition kind
+                        # or a modifier of one. Without the list every function is looked through
+
+    [only]              # kind = what the text of a node matches at its start wherever a pattern rooted in it may succeed
+    kind = '''...'''
 
     [fallback]          # kind = regular expression with a group ``name``, one line at a time, when no parser is there
     function = '''...'''
@@ -32,13 +37,13 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
 from time import thread_time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from omnichunk.errors import PluginError
 from omnichunk.model.declarations import Language
@@ -67,9 +72,11 @@ class NodeTable:
     open: frozenset[str] = frozenset()
     body: tuple[str, ...] = ("body",)
     docstring: bool = False
+    words: tuple[bytes, ...] = ()
+    only: Mapping[str, re.Pattern[bytes]] = field(default_factory=dict)
 
 
-@dataclass
+@dataclass(eq=False)
 class Grammar:
     """One language ready to parse. Shared by threads: each has its own parser."""
 
@@ -123,40 +130,19 @@ class Grammar:
         return tree
 
     @cached_property
-    def tags(self) -> tree_sitter.Query | None:
-        """The compiled ``tags.scm``; without one, patterns made from the names of the node kinds, or ``None``.
+    def patterns(self) -> Sequence[Pattern]:
+        """The patterns of ``tags.scm``; none without one."""
+        path = Path(self.folder, "tags.scm")
+        return tuple(split(path.read_text("utf-8"))) if self.folder and path.is_file() else ()
 
-        Raises PluginError when the file does not compile.
-        """
+    def query(self, patterns: Iterable[Pattern]) -> tree_sitter.Query:
+        """``patterns`` compiled, which takes up to 30 ms. Raises PluginError when one is wrong."""
         from tree_sitter import Query, QueryError
 
         try:
-            return Query(self.language, self._tags_source) if self._tags_source else None
+            return Query(self.language, "\n".join(pattern.text for pattern in patterns))
         except QueryError as error:
             raise PluginError(f"{self.folder}/tags.scm: {error}") from None
-
-    @cached_property
-    def definition_kinds(self) -> frozenset[str]:
-        """Kinds of the nodes in which a pattern with ``@definition`` is rooted; only these are worth a query."""
-        return self._roots("definition")
-
-    @cached_property
-    def import_kinds(self) -> frozenset[str]:
-        """Kinds of the nodes in which a pattern with ``@import`` is rooted."""
-        return self._roots("import")
-
-    def _roots(self, capture: str) -> frozenset[str]:
-        found = self._root_kinds
-        return frozenset(kind for kind, captures in found if any(c.partition(".")[0] == capture for c in captures))
-
-    @cached_property
-    def _root_kinds(self) -> list[tuple[str, list[str]]]:
-        return list(root_kinds(self._tags_source))
-
-    @cached_property
-    def _tags_source(self) -> str:
-        path = Path(self.folder, "tags.scm")
-        return path.read_text("utf-8") if self.folder and path.is_file() else guessed_tags(self.language)
 
 
 _ASCII_ONLY = bytes(range(128)) + b"x" * 128
@@ -164,13 +150,30 @@ _ASCII_ONLY = bytes(range(128)) + b"x" * 128
 _TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|;[^\n]*|[()\[\]]|[^\s()\[\]";]+')
 
 
-def root_kinds(source: str) -> Iterator[tuple[str, list[str]]]:
-    """For each pattern of a query, the node kinds it can be rooted in, each with the captures of the whole pattern."""
+class Pattern(NamedTuple):
+    """One pattern of a query: its text, the node kinds it can be rooted in, its captures in order.
+
+    ``label``: what it defines, the part after ``definition.``; empty for imports.
+    """
+
+    text: str
+    kinds: tuple[str, ...]
+    captures: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        return next((c.partition(".")[2] for c in self.captures if c.startswith("definition.")), "")
+
+
+def split(source: str) -> Iterator[Pattern]:
+    """The patterns of a query; groups and alternatives are looked through for the kinds they are rooted in."""
     kinds: list[str] = []
     captures: list[str] = []
     nodes: list[bool] = []  # for each open bracket, whether it is a node (or predicate) and not a mere group
     opened = False
-    for token in _TOKEN.findall(source):
+    start = -1
+    for match in _TOKEN.finditer(source):
+        token = match[0]
         if token[0] in ';"':
             opened = False
             continue
@@ -180,7 +183,9 @@ def root_kinds(source: str) -> Iterator[tuple[str, list[str]]]:
             nodes[-1] = True
         elif token[0] in "([":
             if not nodes:
-                yield from ((kind, captures) for kind in kinds)
+                if start >= 0:
+                    yield Pattern(source[start : match.start()].strip(), tuple(kinds), tuple(captures))
+                start = match.start()
                 kinds, captures = [], []
             nodes.append(False)
         elif token[0] in ")]":
@@ -188,7 +193,8 @@ def root_kinds(source: str) -> Iterator[tuple[str, list[str]]]:
         elif token[0] == "@":
             captures.append(token[1:])
         opened = token == "("
-    yield from ((kind, captures) for kind in kinds)
+    if start >= 0:
+        yield Pattern(source[start:].strip(), tuple(kinds), tuple(captures))
 
 
 _GUESS = re.compile(
@@ -209,24 +215,6 @@ def guessed_kinds(language: tree_sitter.Language) -> dict[str, str]:
     visible = (i for i in range(count) if language.node_kind_is_named(i) and language.node_kind_is_visible(i))
     guesses = ((kind, _GUESS.fullmatch(kind)) for kind in (language.node_kind_for_id(i) or "" for i in visible))
     return {kind: _KIND.get(guess[1], guess[1]) for kind, guess in guesses if guess}
-
-
-def guessed_tags(language: tree_sitter.Language) -> str:
-    """Patterns for a grammar without ``tags.scm``: the ``guessed_kinds`` that can have a ``name``.
-
-    A query costs up to 30 ms to compile, whatever its length, and one is needed for every kind.
-    """
-    from tree_sitter import Query, QueryError
-
-    patterns = []
-    for kind, label in guessed_kinds(language).items():
-        pattern = f"({kind} name: (_) @name) @definition.{label}\n"
-        try:
-            Query(language, pattern)
-        except QueryError:
-            continue
-        patterns.append(pattern)
-    return "".join(patterns)
 
 
 def grammar(language: str | Language) -> Grammar | None:
@@ -298,12 +286,14 @@ def _load(language: Language) -> Grammar | str:
 
 def _nodes(tables: Mapping[str, Any], language: Language) -> NodeTable:
     given = dict(tables.get("nodes", {}))
-    unknown = set(given) - {f.name for f in fields(NodeTable)}
+    unknown = set(given) - ({f.name for f in fields(NodeTable)} - {"only"})
     if unknown:
         raise PluginError(f'{language.folder}/language.toml: unknown key "{min(unknown)}" in [nodes].')
     given.setdefault("comment", ["comment", "line_comment", "block_comment"])
     return NodeTable(
         docstring=bool(given.pop("docstring", False)),
         body=tuple(given.pop("body", ("body",))),
+        words=tuple(word.encode() for word in given.pop("words", ())),
+        only={kind: re.compile(source.encode()) for kind, source in tables.get("only", {}).items()},
         **{key: frozenset(kinds) for key, kinds in given.items()},
     )

@@ -17,6 +17,7 @@ Node = Any
 
 _CLOSERS = (b")", b"]", b"}", b",", b";")
 _OPENERS = (b"(", b"[", b"{", b"<")
+NEWLINE, SPACE = b"\n "
 _WORD = re.compile(rb"[\w\x80-\xff]")
 
 
@@ -57,7 +58,10 @@ class Group:
 
     def is_token(self) -> bool:
         """Whether it is punctuation and keywords alone: ``{``, ``then``."""
-        return not self.several and not any(getattr(node, "is_named", True) for node in self.nodes)
+        return not self.several and _tokens(self.nodes)
+
+    def row(self) -> Row:
+        return self.nodes, self.start, self.end, self.blank, self.several, self.turn
 
 
 class _Piece:
@@ -79,34 +83,76 @@ class _Piece:
         self.kids: list[_Piece] | None = None
 
 
-def level(node: Node, raw: bytes, start: int) -> list[Group]:
-    """The groups among the children of ``node``, exactly one level down; the first starts at ``start``."""
-    group = Group(start, 0, False)
-    groups = [group]
-    after = -1
-    for child in node.children:
-        begin = child.start_byte
-        end = child.end_byte
-        if after >= 0:
-            newline = raw.find(b"\n", after, begin)
-            if newline >= 0:
-                at = raw.rfind(b"\n", newline, begin) + 1
-                group = Group(at, 1, at > newline + 1)
-                groups.append(group)
-        group.nodes.append(child)
-        group.end = end
+Row = tuple[Sequence[Node], int, int, bool, bool, bool]
+"""What a span is made of: ``nodes start end blank several turn`` of a group. Most live for a moment, so no class."""
+
+
+def unbracketed(kids: Sequence[Node], raw: bytes, start: int) -> tuple[Sequence[Node], int]:
+    """``kids`` without a first and a last line of brackets and keywords, and where the line of the first one starts."""
+    if len(kids) < 2 or (getattr(kids[0], "is_named", True) and getattr(kids[-1], "is_named", True)):
+        return kids, start
+    first, stop = 0, len(kids)
+    for i, kid in enumerate(kids):
+        newline = raw.rfind(b"\n", kids[i - 1].end_byte, kid.start_byte) if i else -1
+        if newline >= 0:
+            first, start = i, newline + 1
+            break
+        if getattr(kid, "is_named", True) or several_lines(raw, kid.start_byte, kid.end_byte):
+            break
+    for i in range(stop - 1, 0 if not first else first - 1, -1):
+        kid = kids[i]
+        if not _ends(raw, kid, True) or several_lines(raw, kid.start_byte, kid.end_byte):
+            break
+        if raw.find(b"\n", max(kids[i - 1].end_byte - 1, 0), kid.start_byte) >= 0:
+            stop = i
+            break
+    return kids[first:stop], start
+
+
+def rows(kids: Sequence[Node], raw: bytes, start: int, *, blank: bool = False) -> Iterator[Row]:
+    """The groups among siblings, one level. The first starts at ``start``; ``blank``: after a blank line.
+
+    ``raw`` reaches beyond the end of ``kids``.
+    """
+    find = raw.find
+    begins = [kid.start_byte for kid in kids]
+    nodes: tuple[Node, ...] = ()
+    column = 0
+    several = False
+    for kid, begin, following in zip(kids, begins, [*begins[1:], -1]):
+        end = kid.end_byte
+        nodes = (*nodes, kid) if nodes else (kid,)
+        several = several or find(b"\n", begin, end - 1) >= 0
+        if following < 0:
+            yield nodes, start, end, blank, several, False
+            return
         after = end - 1 if end > begin else end
-        if not group.several and raw.find(b"\n", begin, after) >= 0:
-            group.several = True
-    if len(groups) > 1 and not group.several and all(_ends(raw, node, True) for node in group.nodes):
-        groups.pop()
-    return groups if groups[0].nodes else []
+        if (raw[end] != NEWLINE or following == end) and find(b"\n", after, following) < 0:
+            continue
+        yield nodes, start, end, blank, several, False
+        nodes = ()
+        several = False
+        start = following - column  # statements mostly stand below each other; looking there is quicker than searching
+        if start < end or raw[start - 1] != NEWLINE:
+            start = raw.rfind(b"\n", after, following) + 1
+            column = following - start
+        blank = follows_blank(raw, end, start)
 
 
-def unfold(nodes: Iterable[Node], raw: bytes, whole: Callable[[str], bool], start: int) -> list[Group]:
+def follows_blank(raw: bytes, end: int, start: int) -> bool:
+    """Whether a blank line lies between ``end`` of a node and the line that begins at ``start``."""
+    above = raw[start - 2]
+    return above == NEWLINE or (above <= SPACE and start > raw.find(b"\n", end - 1, start) + 1)
+
+
+def _tokens(nodes: Iterable[Node]) -> bool:
+    return not any(getattr(node, "is_named", True) for node in nodes)
+
+
+def unfold(nodes: Iterable[Node], raw: bytes, whole: Callable[[Node], bool], start: int) -> list[Group]:
     """The groups inside ``nodes`` (siblings), all levels down to the first on which lines begin; one group if none do.
 
-    ``whole``: tells the kinds that are not unfolded below the first level. ``start``: where the first group starts.
+    ``whole``: tells the nodes that are not unfolded below the first level. ``start``: where the first group starts.
     """
     top: list[_Piece] = []
     for node in nodes:
@@ -121,7 +167,7 @@ def unfold(nodes: Iterable[Node], raw: bytes, whole: Callable[[str], bool], star
         for piece in unfolded:
             seen.add(piece.node.type)
             found = _expand(piece, raw, deeper) or found
-        frontier = [piece for piece in deeper if not whole(piece.node.type)]
+        frontier = [piece for piece in deeper if not whole(piece.node)]
     if found:
         for piece in unfolded:
             _unroll(piece, raw, seen)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from functools import cache, cached_property, lru_cache
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
-from omnichunk.parsing.grammar import Grammar, NodeTable, guessed_tags, root_kinds
+from omnichunk.parsing.grammar import Grammar, NodeTable, Pattern, guessed_kinds
 from omnichunk.parsing.groups import Node
 
 if TYPE_CHECKING:
@@ -15,6 +16,26 @@ if TYPE_CHECKING:
 
 DEFINITION, WRAP, OPEN, COMMENT, ATTRIBUTE, IMPORT, LISTING, MARK = (1 << i for i in range(8))
 """Roles of a node kind; it may have several. ``MARK``: annotations and modifiers inside the definition they are of."""
+
+CONTAINERS = frozenset({"class", "interface", "struct", "trait", "enum", "impl", "object", "union", "extension"})
+"""Labels of definitions whose functions are methods."""
+HOLDERS = CONTAINERS | {"module", "namespace", "package"}
+"""Labels of definitions that hold definitions."""
+RECORDS = frozenset({"struct", "enum", "union"})
+"""Labels of those that often hold none."""
+
+OUTLINE, BODY, INSIDE = range(3)
+"""Where a group stands: in a module or class; directly in a function; further in."""
+
+VALUES = frozenset({"constant", "variable", "field", "property", "type"})
+"""Labels of definitions that are statements as long as they take one line."""
+SHORT = 100
+"""Functions with bodies of fewer bytes, or of one statement, are not searched for definitions."""
+FIRST = 8
+"""Nodes of a group, all but the last on one line, of which one may be its definition."""
+
+_MARKS = COMMENT | ATTRIBUTE | MARK
+_FINDS = DEFINITION | WRAP
 
 _LISTING = re.compile(r"block|body|suite|list|statements|compound|program|module|file|unit|chunk")
 _BLOCK = re.compile(r"block|body|suite|compound|statements|declaration_list|field_list|variant_list|members")
@@ -33,54 +54,131 @@ _LABELS = {
     "protocol": "interface", "record": "struct", "union": "struct", "contract": "class", "object": "class",
     "impl": "class", "namespace": "module", "package": "module", "mod": "module",
 }  # fmt: skip
-_PLAIN = re.compile(rb"\((\w+)\s+name:\s*\((\w+)\)\s*@name\)\s*@definition\.(\w+)\s*$")
-_LABEL = re.compile(rb"@definition\.(\w+)")
+_PLAIN = re.compile(r"\(\w+\s+(\w+):\s*\((?:_|(?<=name: \()\w+)\)\s*@name\)\s*@definition\.\w+")
 _QUOTES = re.compile(rb"[rRuUbB]{0,2}[\"']")
+_QUOTE = frozenset(b"\"'")
+
+OPENS_STRING = frozenset(b"\"'rRuUbB")
+"""Bytes that may begin a docstring."""
+MARKED = frozenset(b"@[#")
+"""Bytes that may begin an annotation or attribute."""
+_BEFORE_WORD = re.compile(rb"[ \t]*(?:\w+[ \t]+)*")
 
 
-VALUES = frozenset({"constant", "variable", "field", "property", "type"})
-"""Labels of definitions that are statements as long as they take one line."""
-SHORT = 100
-"""Functions with bodies of fewer bytes, or of one statement, are not searched for definitions."""
+class Kind:
+    """A kind of node. ``role``: its roles; ``label``: what it defines if the name in ``field`` is all there is to know.
+
+    ``plain``: that is so, and it may have a body, which stands at ``inside``. ``only``: what the text must match at the
+    start of the node to be worth a query.
+    """
+
+    __slots__ = ("field", "inside", "label", "name", "only", "plain", "role")
+
+    def __init__(
+        self, name: str, role: int, label: str = "", field: int | str = 0, only: re.Pattern[bytes] | None = None
+    ) -> None:
+        self.name = name
+        self.role = role
+        self.label = label
+        self.field = field
+        self.plain = (
+            bool(label) and label not in VALUES and bool(role & DEFINITION) and not role & (COMMENT | ATTRIBUTE)
+        )
+        self.inside = OUTLINE if label in HOLDERS else BODY
+        self.only = only
 
 
-_MARKS = COMMENT | ATTRIBUTE | MARK
+class Rules(dict[Any, Kind]):
+    """The kinds of a grammar by id, each worked out once; without a grammar the kinds of a plugin's trees by name.
 
+    Shared by all trees and threads. ``guess``: there is no ``tags.scm``, so kinds are taken by their names; ``foreign``:
+    no grammar either. Kinds with one pattern that asks for no more than a name in a field need no query: reading the
+    field costs a twentieth. ``bodies``: the fields that hold the bodies of definitions, by id or, if foreign, by name.
+    """
 
-class Tag(NamedTuple):
-    """``label``: kind of the definition; ``doc``: range in bytes of its documentation, if a pattern captures it."""
-
-    label: str
-    name: str
-    doc: tuple[int, int] | None
-
-
-class Roles(dict[str, int]):
-    """Node kind -> roles, worked out once a kind."""
-
-    def __init__(self, nodes: NodeTable, definitions: frozenset[str], imports: frozenset[str], guess: bool) -> None:
+    def __init__(self, nodes: NodeTable, grammar: Grammar | None) -> None:
         super().__init__()
+        self.nodes = nodes
+        self._grammar = grammar
+        patterns = grammar.patterns if grammar else ()
+        self.guess = not patterns
+        self.foreign = grammar is None
+        self._imports = [pattern for pattern in patterns if "import" in pattern.captures]
+        self._definitions = [pattern for pattern in patterns if pattern.label]
+        self._plain: dict[str, tuple[str, int]] = {}
+        self.bodies: Sequence[int | str] = nodes.body
+        if grammar is not None:
+            field = grammar.language.field_id_for_name
+            self.bodies = [found for name in nodes.body if (found := field(name)) is not None]
+            plain = _plain(self._definitions)
+            if self.guess:
+                plain = {kind: (label, "name") for kind, label in guessed_kinds(grammar.language).items()}
+            self._plain = {kind: (label, field(name) or 0) for kind, (label, name) in plain.items()}
         self._tables = (
-            (DEFINITION, definitions), (WRAP, nodes.wrap), (OPEN, nodes.open | {"ERROR"}), (COMMENT, nodes.comment),
-            (ATTRIBUTE, nodes.attribute), (IMPORT, imports),
+            (DEFINITION, {kind for pattern in self._definitions for kind in pattern.kinds}), (WRAP, nodes.wrap),
+            (OPEN, nodes.open | {"ERROR"}), (COMMENT, nodes.comment), (ATTRIBUTE, nodes.attribute),
+            (IMPORT, {kind for pattern in self._imports for kind in pattern.kinds}),
         )  # fmt: skip
-        self.guess = guess
 
-    def __missing__(self, kind: str) -> int:
-        role = sum(bit for bit, kinds in self._tables if kind in kinds)
-        if _LISTING.search(kind):
+    def __missing__(self, key: int | str) -> Kind:
+        if isinstance(key, str):
+            kind = self._kind(key)
+        else:
+            assert self._grammar is not None
+            language = self._grammar.language
+            name = language.node_kind_for_id(key) or "ERROR"
+            kind = self._kind(name) if name == "ERROR" or language.node_kind_is_named(key) else Kind(name, 0)
+        self[key] = kind
+        return kind
+
+    def _kind(self, name: str) -> Kind:
+        role = sum(bit for bit, kinds in self._tables if name in kinds)
+        if _LISTING.search(name):
             role |= LISTING
-        if _ATTRIBUTE.search(kind):
+        if _ATTRIBUTE.search(name):
             role |= MARK
         if self.guess and not role & (COMMENT | ATTRIBUTE):
-            if "comment" in kind:
+            if "comment" in name:
                 role = COMMENT
-            elif generic_label(kind):
+            elif generic_label(name):
                 role |= DEFINITION
-            elif role & LISTING or kind.startswith(("preproc_if", "preproc_el")):
+            elif role & LISTING or name.startswith(("preproc_if", "preproc_el")):
                 role |= OPEN
-        self[kind] = role
-        return role
+        return Kind(name, role, *self._plain.get(name, ("", 0)), self.nodes.only.get(name))
+
+    @cached_property
+    def definitions(self) -> tuple[tree_sitter.Query, Sequence[str]]:
+        """The query for kinds that are not plain, and the label of each of its patterns."""
+        assert self._grammar is not None
+        patterns = [pattern for pattern in self._definitions if not self._plain.keys() & set(pattern.kinds)]
+        return self._grammar.query(patterns), [pattern.label for pattern in patterns]
+
+    @cached_property
+    def imports(self) -> tree_sitter.Query:
+        """The query for import statements."""
+        assert self._grammar is not None
+        return self._grammar.query(self._imports)
+
+
+def _plain(patterns: Sequence[Pattern]) -> dict[str, tuple[str, str]]:
+    """Label and field of the kinds with one pattern that asks for no more than a name."""
+    kinds = [kind for pattern in patterns for kind in pattern.kinds]
+    found = ((pattern, _PLAIN.fullmatch(pattern.text)) for pattern in patterns)
+    return {p.kinds[0]: (p.label, match[1]) for p, match in found if match and kinds.count(p.kinds[0]) == 1}
+
+
+Found = tuple[Node, Node, str, str]
+"""A definition: its node with what wraps it (or itself), its own node, its label and its name."""
+
+
+def _pattern(match: tuple[int, dict[str, list[Node]]]) -> int:
+    return match[0]
+
+
+@cache
+def rules(grammar: Grammar) -> Rules:
+    """The rules of a grammar, made once a process."""
+    return Rules(grammar.nodes, grammar)
 
 
 @lru_cache(maxsize=4096)
@@ -90,172 +188,166 @@ def generic_label(kind: str) -> str:
     return "" if found is None or _NOT_GENERIC.search(kind) else _LABELS.get(found[1], found[1])
 
 
-class Rules:
-    """What is shared by all trees of a grammar.
-
-    ``tags``: the whole query; ``labels[i]``: label of its pattern ``i``, empty for imports. ``plain``: node kinds with
-    one pattern that asks for no more than a field ``name``, with the kind of the name (``_`` for any) and the label:
-    reading the field costs a fifth of the query. ``nested``: the query without imports and values, for telling whether
-    a function holds definitions.
-    """
-
-    def __init__(self, grammar: Grammar) -> None:
-        path = Path(grammar.folder, "tags.scm")
-        own = bool(grammar.folder) and path.is_file()
-        source = path.read_text("utf-8") if own else guessed_tags(grammar.language)
-        self.nodes = grammar.nodes
-        self.roles = Roles(grammar.nodes, grammar.definition_kinds, grammar.import_kinds, guess=not own)
-        self.tags = grammar.tags
-        self.plain: dict[str, tuple[str, str]] = {}
-        self.nested: tree_sitter.Query | None = None
-        self.labels: list[str] = []
-        if self.tags is not None:
-            from tree_sitter import Query
-
-            raw = source.encode()
-            self.nested = Query(grammar.language, source)
-            kinds = [kind for kind, _ in root_kinds(source)]
-            for i in range(self.nested.pattern_count):
-                pattern = raw[self.nested.start_byte_for_pattern(i) : self.nested.end_byte_for_pattern(i)]
-                found = _LABEL.search(pattern)
-                self.labels.append(found[1].decode() if found else "")
-                plain = _PLAIN.search(pattern)
-                if plain and kinds.count(plain[1].decode()) == 1:
-                    self.plain[plain[1].decode()] = plain[2].decode(), plain[3].decode()
-                if not found or self.labels[i] in VALUES:
-                    self.nested.disable_pattern(i)
-
-
 class Tags:
-    """The rules of ``rules`` applied to one tree over ``raw``; without a query, kinds and fields are guessed at.
+    """``rules`` applied to one tree over ``raw``. ``key(node)`` is what ``rules`` knows the kind of a node by."""
 
-    ``rules`` is ``None`` for a plugin's tree of a language without a grammar.
-    """
-
-    def __init__(self, raw: bytes, nodes: NodeTable, rules: Rules | None) -> None:
+    def __init__(self, raw: bytes, rules: Rules) -> None:
+        self.rules = rules
+        self.documents = rules.nodes.docstring
+        self.key = attrgetter("type" if rules.foreign else "kind_id")
         self._raw = raw
-        self._nodes = nodes
-        self._query: tree_sitter.QueryCursor | None = None
-        self._nested: tree_sitter.QueryCursor | None = None
-        self._labels = rules.labels if rules else []
-        self._plain = rules.plain if rules else {}
-        self.documents = nodes.docstring
-        self.roles: Roles = rules.roles if rules else Roles(nodes, frozenset(), frozenset(), guess=True)
-        if rules is not None and rules.tags is not None:
-            from tree_sitter import QueryCursor
+        self._words = rules.nodes.words
+        self._body = next((field for field in rules.bodies if isinstance(field, int)), 0)
+        self._cursors: dict[bool, tree_sitter.QueryCursor] = {}
 
-            self._query = QueryCursor(rules.tags)
-            self._query.set_max_start_depth(0)
-            if rules.nested is not None:
-                self._nested = QueryCursor(rules.nested)
-                self._nested.set_max_start_depth(1)
+    def kind(self, node: Node) -> Kind:
+        return self.rules[self.key(node)]
 
     def _text(self, node: Node) -> str:
         return self._raw[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
-    def whole(self, kind: str) -> bool:
-        """Whether nodes of this kind may be definitions and are not dissolved in passing."""
-        return bool(self.roles[kind] & (DEFINITION | WRAP))
+    def name(self, node: Node) -> str:
+        """The name in a node, type arguments left out."""
+        name = self._text(node)
+        at = name.find("<")
+        return name[:at] if at > 0 and name.endswith(">") else name
+
+    def whole(self, node: Node) -> bool:
+        """Whether a node may be a definition and is not dissolved in passing."""
+        return bool(self.kind(node).role & _FINDS)
 
     # -- definitions
 
-    def definition(self, node: Node) -> Tag | None:
-        """The definition ``node`` is, or ``None``. Of several patterns that match the first counts."""
-        if self._query is None:
-            return self._guessed(node)
-        plain = self._plain.get(node.type)
-        if plain is not None:
-            name = node.child_by_field_name("name")
-            if name is None or (plain[0] != "_" and name.type != plain[0]):
+    def find(self, nodes: Sequence[Node]) -> Found | None:
+        """The first definition among ``nodes``, looking through what wraps it."""
+        for node in nodes[:FIRST]:
+            core = node
+            for _ in range(6):
+                kind = self.kind(core)
+                found = self._definition(core, kind) if kind.role & DEFINITION else None
+                if found is not None:
+                    return node, core, *found
+                if not kind.role & WRAP:
+                    break
+                inner = [kid for kid in core.children if self.kind(kid).role & _FINDS]
+                if not inner:
+                    break
+                core = inner[-1]
+        return None
+
+    def _definition(self, node: Node, kind: Kind) -> tuple[str, str] | None:
+        """Label and name of the definition ``node`` is, or ``None``. Of several patterns that match the first counts."""
+        rules = self.rules
+        if kind.label:
+            name = child(node, kind.field)
+            if name is not None:
+                return kind.label, self.name(name)
+        elif not rules.guess:
+            if kind.only is not None and not kind.only.match(self._raw, node.start_byte, node.end_byte):
                 return None
-            return Tag(plain[1], self._text(name), None)
-        best, captures = len(self._labels), None
-        for pattern, found in self._query.matches(node):
-            if pattern < best and self._labels[pattern]:
-                best, captures = pattern, found
-        if captures is None or "name" not in captures:
-            return self._guessed(node) if self.roles.guess else None
-        doc = captures.get("doc")
-        span = (doc[0].start_byte, doc[-1].end_byte) if doc else None
-        return Tag(self._labels[best], self._text(captures["name"][0]), span)
+            _, labels = rules.definitions
+            found = min(self._matches(node, imports=False), key=_pattern, default=None)
+            return None if found is None else (labels[found[0]], self._text(found[1]["name"][0]))
+        if rules.guess:
+            label = generic_label(kind.name)
+            name = _name_node(node) if label else None
+            return None if name is None else (label, self._text(name))
+        return None
 
-    def _guessed(self, node: Node) -> Tag | None:
-        label = generic_label(node.type)
-        name = _name_node(node) if label else None
-        return None if name is None else Tag(label, self._text(name), None)
+    def _matches(self, node: Node, *, imports: bool) -> list[tuple[int, dict[str, list[Node]]]]:
+        cursor = self._cursors.get(imports)
+        if cursor is None:
+            from tree_sitter import QueryCursor
 
-    def holds_definitions(self, body: Node) -> bool:
-        """Whether a definition stands directly in ``body``; values do not count."""
-        if self._nested is None or body.end_byte - body.start_byte < SHORT or body.named_child_count < 2:
+            cursor = QueryCursor(self.rules.imports if imports else self.rules.definitions[0])
+            cursor.set_max_start_depth(0)
+            self._cursors[imports] = cursor
+        return cursor.matches(node)
+
+    def holds_definitions(self, body: Node, start: int, end: int) -> bool:
+        """Whether a definition stands directly in ``body``, ``[start, end)``; values do not count."""
+        if end - start < SHORT or (self._words and not self._begins_line(start, end)):
             return False
-        return bool(self._nested.matches(body))
+        kids = [kid for kid in body.children if self.whole(kid)]
+        return any(found[2] not in VALUES for kid in kids if (found := self.find((kid,))) is not None)
+
+    def has_members(self, body: Node | None) -> bool:
+        """Whether definitions may stand directly in ``body``."""
+        return body is not None and any(self.kind(kid).role & _FINDS for kid in body.children)
+
+    def may_hold(self, start: int, end: int) -> bool:
+        """Whether definitions or imports may stand in ``[start, end)``."""
+        return not self._words or self._raw.find(b"import", start, end) >= 0 or self._begins_line(start, end)
+
+    def _begins_line(self, start: int, end: int) -> bool:
+        """Whether one of the words that begin definitions begins a line in ``[start, end)``, other words aside."""
+        raw = self._raw
+        for word in self._words:
+            at = raw.find(word, start, end)
+            while at >= 0:
+                line = max(raw.rfind(b"\n", start, at) + 1, start)
+                if _BEFORE_WORD.fullmatch(raw, line, at):
+                    return True
+                at = raw.find(word, at + len(word), end)
+        return False
 
     def body(self, node: Node) -> Node | None:
         """The node that holds the statements or members of a definition, looked for down its last children."""
-        field = getattr(node, "child_by_field_name", None)
-        for _ in range(6 if field is not None else 0):
-            for name in self._nodes.body:
-                found = node.child_by_field_name(name)
+        if self._body and (found := node.child_by_field_id(self._body)) is not None:
+            return found
+        for _ in range(6 if hasattr(node, "child_by_field_name") else 0):
+            for field in self.rules.bodies:
+                found = child(node, field)
                 if found is not None:
                     return found
             inner = next((kid for kid in reversed(node.children) if kid.end_byte - kid.start_byte > 2), None)
-            if inner is None or self.roles[inner.type] & OPEN or _BLOCK.search(inner.type):
+            if inner is None:
+                return None
+            kind = self.kind(inner)
+            if kind.role & OPEN or _BLOCK.search(kind.name):
                 return inner
             node = inner
         return None
 
-    def docstring(self, body: Node) -> tuple[int, int] | None:
-        """The range of the string a body begins with, where the language documents so."""
-        if not _QUOTES.match(self._raw, body.start_byte):
+    def docstring(self, body: Node, start: int) -> tuple[int, int] | None:
+        """The range of the string a body begins with, if it does; ``start``: where the body starts."""
+        raw = self._raw
+        if raw[start] not in _QUOTE and not _QUOTES.match(raw, start):
             return None
-        node: Node | None = body
-        for _ in range(3):
-            node = _first(node)
-            if node is None or "string" in node.type:
-                break
-        return None if node is None or "string" not in node.type else (node.start_byte, node.end_byte)
+        node = _first(body)
+        end = node.end_byte if node is not None else start
+        return (start, end) if end > start and raw[end - 1] in _QUOTE else None
 
     def first_word(self, outer: Node, core: Node) -> int:
         """Where a definition begins when comments and attributes are left out."""
         at: int = outer.start_byte
-        if outer is core and self._raw[at : at + 1] not in (b"@", b"[", b"#"):
-            return at
         node = outer
-        roles = self.roles
         for _ in range(2):
             for kid in node.children:
-                kind = kid.type
-                if not roles[kind] & _MARKS:
+                kind = self.kind(kid)
+                if not kind.role & _MARKS:
                     return int(kid.start_byte)
-                if "modifiers" in kind and any(not roles[sub.type] & _MARKS for sub in kid.children):
+                if "modifiers" in kind.name and any(not self.kind(sub).role & _MARKS for sub in kid.children):
                     node = kid
                     break
         return at
 
-    def head_end(self, core: Node, body: Node, start: int) -> int:
-        """Where the head of a definition ends: before its body, and before comments that precede the body."""
-        end: int = body.start_byte
-        head = self._raw[start:end]
-        if b"#" in head or b"/" in head:
-            before = start
-            for kid in core.children:
-                if kid.start_byte >= end:
-                    break
-                if not self.roles[kid.type] & COMMENT:
-                    before = max(before, min(kid.end_byte, end))
-            return before
-        return end
+    def head_end(self, core: Node, inner: int, start: int) -> int:
+        """Where the head of a definition ends: before comments that precede its body, which starts at ``inner``."""
+        end = start
+        for kid in core.children:
+            if kid.start_byte >= inner:
+                break
+            if not self.kind(kid).role & COMMENT:
+                end = max(end, min(kid.end_byte, inner))
+        return start + len(self._raw[start:end].rstrip())
 
     # -- imports
 
     def imports(self, node: Node) -> list[tuple[str, str]]:
         """``(name, source)`` of what an import statement brings in, in order."""
         found: list[tuple[str, str]] = []
-        if self._query is None or not self.roles[node.type] & IMPORT:
-            return found
-        for _, captures in self._query.matches(node):
-            if "import" not in captures:
-                continue
+        for _, captures in self._matches(node, imports=True):
             name = self._text(captures["name"][0]) if "name" in captures else ""
             source = self._text(captures["source"][0]) if "source" in captures else ""
             found.append(_import(name, source))
@@ -268,6 +360,19 @@ def _import(name: str, source: str) -> tuple[str, str]:
             if separator in name:
                 return name.rpartition(separator)[2], name
     return name or source, source
+
+
+def has_error(node: Node) -> bool:
+    """Whether there is a syntax error in a node."""
+    return bool(getattr(node, "has_error", False))
+
+
+def child(node: Node, field: int | str) -> Node | None:
+    """The child in a field, known by id or, in trees that may have no fields, by name."""
+    if isinstance(field, int):
+        return node.child_by_field_id(field)
+    by_name = getattr(node, "child_by_field_name", None)
+    return None if by_name is None else by_name(field)
 
 
 def _first(node: Node) -> Node | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from omnichunk.model.span import Detail, Span, Strength, Structure
 from omnichunk.parsing.grammar import fallback
@@ -15,6 +15,7 @@ HOLDS = ("class", "interface", "struct", "trait", "enum")
 _BLANK = re.compile(r"\n(?:[ \t\r]*\n)+")
 _LEAD = re.compile(r"[ \t]*(?:#|//|/\*|\*|--|;|@|\[|%)")
 _LINE = re.compile(r"[^\n]+")
+_INDENT = re.compile(r"[ \t]*")
 
 
 def outlined(text: str, language: str, why: str) -> Structure:
@@ -24,6 +25,49 @@ def outlined(text: str, language: str, why: str) -> Structure:
     backend = "regex" if patterns else "lines"
     found = [*_definitions(text, language)] if patterns else []
     return Structure(_nested(text, found), (), [f"{language}: {why}; structure by {how}"], backend, fallback=True)
+
+
+def recovered(text: str, language: str, outline: list[Span], damaged: Sequence[Span]) -> list[Span]:
+    """``outline``, where spans that swallowed later definitions because of a syntax error give way to those.
+
+    ``damaged``: the spans of the outline that hold errors, outer ones before what is in them.
+    """
+    if not fallback(language):
+        return outline
+    reached = 0
+    for span in damaged:
+        if span.start < reached or not _runs_on(text, span.start, span.end):
+            continue
+        found = outlined(text[span.start : span.end], language, "").spans
+        if all(inner.kind != "definition" or inner.name == span.name for inner in found):
+            continue
+        reached = span.end
+        for inner in found:
+            inner.shift(span.start)
+        head, detail = found[0], span.detail
+        if head.kind == "statement" and detail is not None and detail.signature and detail.signature[1] <= head.end:
+            head.kind, head.name, head.detail = span.kind, span.name, Detail(detail.label, detail.signature)
+        above = span.parent
+        row = outline if above is None else [*above.known]
+        at = row.index(span)
+        row[at : at + 1] = found
+        if above is not None:
+            above.adopt(row)
+    return outline
+
+
+def _runs_on(text: str, start: int, end: int) -> bool:
+    """Whether a line in ``[start, end)`` that closes nothing stands no further right than the first."""
+    first = _INDENT.match(text, start, end)
+    column = 0 if first is None else len(first[0])
+    at = text.find("\n", start, end)
+    while at >= 0:
+        indent = _INDENT.match(text, at + 1, end)
+        inner = at + 1 if indent is None else indent.end()
+        if inner - at - 1 <= column and inner < end and text[inner] not in "\r\n})]":
+            return True
+        at = text.find("\n", at + 1, end)
+    return False
 
 
 def _definitions(text: str, language: str) -> Iterator[tuple[int, int, Span]]:
