@@ -167,7 +167,7 @@ class Spans:
             if first == i:
                 span.opener = partial(self._make, self, Spans._core, (node,), at, kind.inside, label)
             else:
-                own = nodes[first : i + 1]
+                own = tuple(nodes[first : i + 1])  # which the collector need not visit, unlike a list
                 span.opener = partial(self._make, self, Spans._with_lead, own, at, kind.inside, label)
             if self._outlined(kind.label, body, inner, end):
                 self._eager.append(span)
@@ -302,7 +302,7 @@ class Spans:
                         comments = [above for above in lead if self._role(above[0]) == COMMENT]
                         doc = (comments[0][0][0].start_byte, comments[-1][2]) if comments else None
                         start = lead[0][1]
-                        nodes = [*chain.from_iterable(above[0] for above in lead), *nodes]
+                        nodes = (*chain.from_iterable(above[0] for above in lead), *nodes)
                         lead = []
                         bound = False
                     span = self._definition(nodes, start, end, found, doc, owner, several=several)
