@@ -152,6 +152,7 @@ class Contexts:
 
     def _inside(self, start: int, end: int, chain: Sequence[Span]) -> tuple[EntityInfo, ...]:
         marks = self._tree.landmarks
+        marks.reach(end)
         found = [self.entity(span, partial=True) for span in chain if span.start < start]
         i = bisect_left(marks.starts, start)
         starts, spans = marks.starts, marks.spans
@@ -163,6 +164,7 @@ class Contexts:
 
     def _siblings(self, start: int, end: int, chain: Sequence[Span]) -> tuple[SiblingInfo, ...]:
         marks = self._tree.landmarks
+        marks.reach(end, _SEARCH)
         if not marks.starts:
             return ()
         first, last = bisect_left(marks.starts, start), bisect_left(marks.starts, end)

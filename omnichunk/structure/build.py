@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -22,13 +22,27 @@ _NAMELESS = frozenset({"markdown"})
 class Landmarks:
     """The spans the context names, in document order: entities, and blocks of code inside prose.
 
-    ``starts[i]`` is the start of ``spans[i]``; ``owners[i]`` the nearest enclosing entity, or ``None``.
+    ``starts[i]`` is the start of ``spans[i]``; ``owners[i]`` the nearest enclosing entity, or ``None``. Entities that are
+    found late come in document order, so what lies far ahead waits in a list of its own: inserting stays cheap.
     """
 
     starts: list[int] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
     owners: list[Span | None] = field(default_factory=list)
     blocks: list[tuple[int, int, str]] = field(default_factory=list)
+    ahead: list[tuple[Span, Span | None]] = field(default_factory=list)
+
+    def reach(self, position: int, more: int = 0) -> None:
+        """Have all entities that start before ``position``, and ``more`` after them, in the lists."""
+        ahead = self.ahead
+        while ahead and (ahead[-1][0].start < position or more > 0):
+            more -= ahead[-1][0].start >= position
+            self._append(*ahead.pop())
+
+    def _append(self, span: Span, owner: Span | None) -> None:
+        self.starts.append(span.start)
+        self.spans.append(span)
+        self.owners.append(owner)
 
     def collect(self, spans: Sequence[Span], owner: Span | None) -> None:
         """Add the entities among ``spans`` and their known descendants, which lie inside ``owner``."""
@@ -50,10 +64,11 @@ class Landmarks:
         if blocks:
             at = bisect_left(self.blocks, blocks[0])
             self.blocks[at:at] = blocks
-        if found:
-            at = bisect_left(self.starts, found[0][0].start)
-            while at < len(self.spans) and self.spans[at].start == found[0][0].start:
-                at += 1
+        if found and not self.starts and not self.ahead:
+            self.ahead = found[::-1]
+        elif found:
+            self.reach(found[0][0].start + 1)
+            at = bisect_right(self.starts, found[0][0].start)
             self.starts[at:at] = [span.start for span, _ in found]
             self.spans[at:at] = [span for span, _ in found]
             self.owners[at:at] = [above for _, above in found]
@@ -172,7 +187,7 @@ def build(loaded: LoadedDocument, registry: PluginRegistry, name: str) -> SpanTr
         parts.append(Span(start, end, "part", Strength.PART, detail=detail, children=structure.spans))
     tree.root = Span(0, len(text), "document", Strength.PART, children=_with_gaps(parts, text, tree.mark))
     tree.landmarks.collect(tree.root.children, None)
-    if main not in _NAMELESS and not any(span.kind == "section" for span in tree.landmarks.spans):
+    if main not in _NAMELESS and not any(span.kind == "section" for span, _ in tree.landmarks.ahead):
         tree.label = one_line(name).replace("\\", "/").rsplit("/", 1)[-1]
     return tree
 
