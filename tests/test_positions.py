@@ -35,15 +35,6 @@ def test_every_conversion_agrees_with_the_naive_one(text: str, seeds: list[int],
         assert index.line_start(line) == len("\n".join([*lines[:line], ""]))
 
 
-@given(texts, st.lists(st.integers(0, 10**6), max_size=40))
-def test_many_bytes_at_once_agree_with_one_by_one(text: str, seeds: list[int]) -> None:
-    index, raw = PositionIndex(text), text.encode()
-    offsets = sorted(seed % (len(raw) + 1) for seed in seeds)
-    wanted = [index.char(offset) for offset in offsets]
-    assert index.to_chars(offsets) == wanted
-    assert index.to_chars(tuple(offsets), raw) == wanted
-
-
 @pytest.mark.parametrize("text", ["", "ascii\n", "é\n"])
 def test_outside_is_an_error(text: str) -> None:
     index = PositionIndex(text)
@@ -51,8 +42,6 @@ def test_outside_is_an_error(text: str) -> None:
         for ask in (index.byte, index.char, index.line, index.line_start):
             with pytest.raises(IndexError):
                 ask(position)
-    with pytest.raises(IndexError):
-        PositionIndex("é").to_chars([1, 9])
 
 
 def test_ascii_needs_no_index_of_bytes() -> None:

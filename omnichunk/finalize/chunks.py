@@ -120,7 +120,7 @@ def counted(chunks: Iterable[Chunk]) -> list[Chunk]:
     """All ``chunks``, each knowing how many there are."""
     listed = list(chunks)
     for chunk in listed:
-        # Nobody has seen these chunks yet; replacing 16 fields a chunk would cost as much as making it.
+        # Nobody has seen these chunks yet; replacing them would cost as much as making them.
         object.__setattr__(chunk, "total_chunks", len(listed))
     return listed
 

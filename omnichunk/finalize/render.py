@@ -75,7 +75,7 @@ class Headers:
 
     def _forms(self, place: Place) -> list[Form]:
         chain = place.chain()
-        crumbs = [_crumb(span) for span in chain if span.kind in ("section", "definition")]
+        crumbs = [span.name for span in chain if span.kind in ("section", "definition")]
         keys = key_path(chain)
         if self._mode == "minimal":
             innermost = crumbs[-1] if crumbs else keys
@@ -125,10 +125,6 @@ class Headers:
             return ""
         text = signature(self._tree.text, span)
         return text if span.name in text and len(text) <= PATH_LENGTH else ""
-
-
-def _crumb(span: Span) -> str:
-    return span.name
 
 
 def _shortened(crumbs: list[str]) -> list[str]:

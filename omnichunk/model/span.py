@@ -50,7 +50,7 @@ class Detail:
     is no entity. ``signature`` and ``doc``: code point ranges of the document text. ``carry``: range of text a
     continuation repeats (a table header with its delimiter row). ``language``: canonical language of the content
     where it differs from its surroundings; with ``inner`` it asks for the provider of that language to describe the
-    range ``inner`` (an injection), at once if ``eager``, else only if the span must be opened. ``metadata``: position
+    range ``inner`` (an injection) if the span must be opened. ``metadata``: position
     in a container (page, cell, row). ``level``: heading level, 1 outermost.
     """
 
@@ -60,7 +60,6 @@ class Detail:
     carry: tuple[int, int] | None = None
     language: str = ""
     inner: tuple[int, int] | None = None
-    eager: bool = False
     metadata: Mapping[str, object] | None = None
     level: int = 0
 
@@ -72,7 +71,7 @@ class Detail:
 
         return Detail(
             self.label, move(self.signature), move(self.doc), move(self.carry), self.language,
-            move(self.inner), self.eager, self.metadata, self.level,
+            move(self.inner), self.metadata, self.level,
         )  # fmt: skip
 
 

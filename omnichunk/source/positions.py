@@ -10,11 +10,9 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
-from itertools import accumulate, repeat
+from itertools import accumulate
 
 STEP = 1024  # code points between two checkpoints
-_LEADS = bytes(not 0x80 <= byte < 0xC0 for byte in range(256))  # 1 for a byte that begins a code point
 
 
 class PositionIndex:
@@ -69,21 +67,6 @@ class PositionIndex:
             char = start + len(head[: inside.start].decode())
         self._at_byte = char, byte
         return char
-
-    def to_chars(self, offsets: Sequence[int], raw: bytes | None = None) -> list[int]:
-        """``char`` of many bytes at once, which must be ascending; ``raw`` spares an encoding of the text.
-
-        Cost: one pass over the bytes up to the last offset and about 0.2 µs an offset.
-        """
-        if self.ascii or not offsets:
-            return list(offsets)
-        if raw is None:
-            raw = self._text.encode()
-        if not 0 <= offsets[0] <= offsets[-1] <= len(raw):
-            raise IndexError(f"bytes {offsets[0]} to {offsets[-1]} are not all inside a text of {len(raw)}")
-        leads = raw.translate(_LEADS) + b"\1"
-        ends = [offset + 1 for offset in offsets]
-        return list(accumulate(map(leads.count, repeat(1), (0, *ends[:-1]), ends), initial=-1))[1:]
 
     def line(self, char: int) -> int:
         """Newlines before the code point ``char``: its zero-based line."""
