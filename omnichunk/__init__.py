@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _NAMES = {
+    "Block": "model.document",
     "BudgetError": "errors",
     "ByteRange": "model.chunk",
     "Chunk": "model.chunk",
@@ -82,6 +83,7 @@ if TYPE_CHECKING:
     from omnichunk.model.declarations import Parser as Parser
     from omnichunk.model.declarations import StructureProvider as StructureProvider
     from omnichunk.model.declarations import StructureRequest as StructureRequest
+    from omnichunk.model.document import Block as Block
     from omnichunk.model.document import FormatSegment as FormatSegment
     from omnichunk.model.document import LoadedDocument as LoadedDocument
     from omnichunk.model.document import Source as Source

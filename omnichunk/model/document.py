@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 
@@ -39,10 +39,37 @@ class FormatSegment:
     metadata: Mapping[str, object] = field(default_factory=dict)
 
 
+BLOCKS = ("heading", "paragraph", "list", "item", "quote", "table", "row", "code", "comment")
+"""What a ``Block`` can be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What a loader knows of ``[char_start, char_end)``, in code points of the document text: one unit to keep whole.
+
+    ``kind``: one of ``BLOCKS``. ``level``: of a heading, 1 outermost; it opens a section that lasts until the next
+    heading of the same or a higher level. ``name``: title of a heading (its own words if empty) or of a table.
+    ``header``: range inside a table, at its start, that every continuation repeats. ``language``: of the code inside.
+    Blocks may nest (rows in a table, items in a list) and may cross the borders of segments (a paragraph goes on
+    over two pages). A block begins at the first column of its line.
+    """
+
+    char_start: int
+    char_end: int
+    kind: str = "paragraph"
+    level: int = 0
+    name: str = ""
+    header: tuple[int, int] | None = None
+    language: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class LoadedDocument:
-    """A loader's answer: the canonical text and its segments, sorted and disjoint.
+    """A loader's answer: the canonical text, its segments, sorted and disjoint, and perhaps its blocks.
 
+    With ``blocks`` (sorted by start, outer before inner, each inside or apart from every other) the structure is what
+    the loader says: sections by headings, and what no block covers is paragraphs; segments then say only where in the
+    container a position is. Without, the provider of each segment's language finds the structure.
     ``warnings`` are nonfatal; they reach ``context.parse_errors`` and the source descriptor. ``metadata`` describes the
     whole document. ``encoding`` and ``normalization`` as in ``SourceDescriptor``.
     """
@@ -54,6 +81,7 @@ class LoadedDocument:
     metadata: Mapping[str, object] = field(default_factory=dict)
     encoding: str = "utf-8"
     normalization: str = "extracted"
+    blocks: tuple[Block, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +134,41 @@ def checked(loaded: LoadedDocument, name: str) -> LoadedDocument:
         if s.kind not in ("prose", "code"):
             raise LoadError(f'{name}: segment {i} has kind {s.kind!r}; a segment is "prose" or "code".')
         last = s.char_end
+    _check_blocks(loaded, name, need)
     return loaded
+
+
+def _check_blocks(loaded: LoadedDocument, name: str, need: Callable[[type, object, str, str], None]) -> None:
+    need(Sequence, loaded.blocks, "blocks", "a tuple of Block")
+    around: list[Block] = []
+    last = 0
+    for i, b in enumerate(loaded.blocks):
+        need(Block, b, f"block {i}", "a Block")
+        need(int, b.char_start, f"char_start of block {i}", "an int")
+        need(int, b.char_end, f"char_end of block {i}", "an int")
+        need(int, b.level, f"the level of block {i}", "an int")
+        need(str, b.name, f"the name of block {i}", "a str")
+        where = f"{name}: block {i} is [{b.char_start}, {b.char_end})"
+        if not 0 <= b.char_start < b.char_end <= len(loaded.text):
+            raise LoadError(
+                f"{where} in a text of {len(loaded.text)}; a block needs 0 <= char_start < char_end <= len(text)."
+            )
+        if b.char_start < last:
+            raise LoadError(
+                f"{where}, before the block that precedes it, at {last}; blocks must be sorted, outer first."
+            )
+        while around and around[-1].char_end <= b.char_start:
+            around.pop()
+        if around and around[-1].char_end < b.char_end:
+            raise LoadError(f"{where} and reaches over the end of the block around it at {around[-1].char_end}.")
+        if b.kind not in BLOCKS:
+            raise LoadError(f"{name}: block {i} has kind {b.kind!r}; a block is one of {', '.join(BLOCKS)}.")
+        if b.kind == "heading" and b.level < 1:
+            raise LoadError(f"{name}: block {i} is a heading of level {b.level}; 1 is the outermost.")
+        if b.header is not None and not b.char_start <= b.header[0] < b.header[1] <= b.char_end:
+            raise LoadError(f"{where} and its header {b.header}; a header lies inside its block.")
+        around.append(b)
+        last = b.char_start
 
 
 def refuse_surrogates(text: str, name: str) -> None:
