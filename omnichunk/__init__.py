@@ -27,6 +27,7 @@ _NAMES = {
     "Language": "model.declarations",
     "LineRange": "model.chunk",
     "LoadError": "errors",
+    "Location": "model.chunk",
     "LoadedDocument": "model.document",
     "Loader": "model.declarations",
     "MissingDependencyError": "errors",
@@ -34,6 +35,7 @@ _NAMES = {
     "Parser": "model.declarations",
     "PluginError": "errors",
     "PluginRegistry": "registry",
+    "SegmentInfo": "model.chunk",
     "SiblingInfo": "model.chunk",
     "Source": "model.document",
     "SourceDescriptor": "model.document",
@@ -52,6 +54,7 @@ _NAMES = {
     "chunk_to_dict": "serialization",
     "hookimpl": "hookspecs",
     "language_capabilities": "parsing.capabilities",
+    "load_document": "registry",
 }
 
 if TYPE_CHECKING:
@@ -77,6 +80,8 @@ if TYPE_CHECKING:
     from omnichunk.model.chunk import FileResult as FileResult
     from omnichunk.model.chunk import ImportInfo as ImportInfo
     from omnichunk.model.chunk import LineRange as LineRange
+    from omnichunk.model.chunk import Location as Location
+    from omnichunk.model.chunk import SegmentInfo as SegmentInfo
     from omnichunk.model.chunk import SiblingInfo as SiblingInfo
     from omnichunk.model.declarations import Language as Language
     from omnichunk.model.declarations import Loader as Loader
@@ -94,6 +99,7 @@ if TYPE_CHECKING:
     from omnichunk.model.span import Structure as Structure
     from omnichunk.parsing.capabilities import language_capabilities as language_capabilities
     from omnichunk.registry import PluginRegistry as PluginRegistry
+    from omnichunk.registry import load_document as load_document
     from omnichunk.serialization import chunk_from_dict as chunk_from_dict
     from omnichunk.serialization import chunk_to_dict as chunk_to_dict
 

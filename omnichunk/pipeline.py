@@ -16,7 +16,7 @@ from omnichunk.finalize.overlap import Overlap
 from omnichunk.finalize.packing import Packer
 from omnichunk.finalize.render import Fitter, Headers
 from omnichunk.model.chunk import Chunk
-from omnichunk.model.document import LoadedDocument, Source, SourceDescriptor, checked, refuse_surrogates, revision
+from omnichunk.model.document import LoadedDocument, Source, SourceDescriptor, refuse_surrogates, revision
 from omnichunk.model.options import ChunkOptions
 from omnichunk.sizing import Sizer
 from omnichunk.source.positions import PositionIndex
@@ -55,7 +55,7 @@ def load(
     if isinstance(data, str):
         refuse_surrogates(data, name)
     source = Source(name, data, encoding, options.language, options.loader_options)
-    return checked(registry.loader_for(source, options.loader).load(source), name)
+    return registry.load(source, options.loader)
 
 
 def describe_source(name: str, loaded: LoadedDocument, options: ChunkOptions) -> SourceDescriptor:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from omnichunk.errors import OptionError, PluginError, suggestion
+from omnichunk.errors import ChunkingError, LoadError, OptionError, PluginError, suggestion
 from omnichunk.model.declarations import (
     Formatter,
     Language,
@@ -18,18 +20,20 @@ from omnichunk.model.declarations import (
     StructureProvider,
     Tokenizer,
 )
+from omnichunk.model.document import LoadedDocument, Source, checked
 from omnichunk.plugins import BUILTIN_PROVIDERS, LANGUAGES, PluginInfo, PluginSet, label
 
 if TYPE_CHECKING:
     from omnichunk.model.chunk import Chunk
-    from omnichunk.model.document import Source
     from omnichunk.parsing.languages import Languages
 
-__all__ = ["PluginInfo", "PluginRegistry", "default_registry", "register_formatter", "register_parser"]
+__all__ = ["PluginInfo", "PluginRegistry", "default_registry", "load_document", "register_formatter", "register_parser"]
 
 DEFAULT_LOADER = "text"
 HEAD = 4096
 """Bytes of a source that a loader's ``sniff`` is shown."""
+DEEPEST = 8
+"""Containers within containers that are opened, as a message that is attached to a message."""
 
 Parse = Callable[[str, str], Any]
 D = TypeVar("D")
@@ -152,6 +156,27 @@ class PluginRegistry(PluginSet):
                 return loader
         return _named(loaders, DEFAULT_LOADER, "loader")
 
+    def load(self, source: Source, explicit: str | None = None) -> LoadedDocument:
+        """What the loader of ``source``, or the one called ``explicit``, makes of it, checked; see ``load_document``."""
+        loader = self.loader_for(source, explicit)
+        _, depth = _running.get() or (self, 0)
+        if depth >= DEEPEST:
+            raise LoadError(f"{source.name}: lies {depth} containers deep, and no more are opened. Unpack it first.")
+        token = _running.set((self, depth + 1))
+        try:
+            loaded = loader.load(replace(source, options={**loader.options, **source.options}))
+        except ChunkingError:
+            raise
+        except Exception as error:
+            owner = label(self._infos[self._owner["loaders", loader.name]])
+            raise PluginError(
+                f"{source.name}: {owner}: the loader {loader.name} raised {type(error).__name__}: {error}. "
+                "That is a fault of the loader; report it there, or choose another loader by name."
+            ) from error
+        finally:
+            _running.reset(token)
+        return checked(loaded, source.name)
+
     def _sniffs(self, loader: Loader, head: bytes) -> bool:
         try:
             return bool(loader.sniff and loader.sniff(head))
@@ -170,6 +195,22 @@ def default_registry() -> PluginRegistry:
     registry = PluginRegistry()
     registry.load_entry_points()
     return registry
+
+
+_running: ContextVar[tuple[PluginRegistry, int] | None] = ContextVar("omnichunk_running", default=None)
+"""The registry whose loader is running, and how many containers deep it is."""
+
+
+def load_document(source: Source, loader: str | None = None) -> LoadedDocument:
+    """What the loader of ``source`` makes of it: the one called ``loader``, else by name, media type and content.
+
+    For loaders of containers: what lies inside (an attachment, a file of an archive) is read by the registry that is
+    reading the container, ``dataclasses.replace(source, name=…, data=…)`` keeping the caller's options; elsewhere by
+    that of the process. ``loader="text"`` decodes bytes as any text file is. Raises LoadError for what cannot be read
+    or lies too deep, other ChunkingErrors as loaders do.
+    """
+    running = _running.get()
+    return (running[0] if running else default_registry()).load(source, loader)
 
 
 def register_parser(language: str, fn: Parse, overwrite: bool = False) -> None:
