@@ -13,6 +13,7 @@ from omnichunk.model.chunk import (
     EntityInfo,
     ImportInfo,
     LineRange,
+    SegmentInfo,
     SiblingInfo,
 )
 from omnichunk.model.document import SourceDescriptor
@@ -109,6 +110,10 @@ def _context(context: ChunkContext) -> dict[str, Any]:
         "table_header": context.table_header,
         "parse_errors": list(context.parse_errors),
         "format_metadata": dict(context.format_metadata),
+        "segments": [
+            {"byte_range": _range(s.byte_range), "before": s.before, "metadata": dict(s.metadata)}
+            for s in context.segments
+        ],
     }
 
 
@@ -118,6 +123,10 @@ def _context_from(data: Mapping[str, Any]) -> ChunkContext:
         values[name] = tuple(_entity_from(e) for e in values.get(name) or ())
     values["siblings"] = tuple(_made(SiblingInfo, s) for s in values.get("siblings") or ())
     values["imports"] = tuple(_made(ImportInfo, i) for i in values.get("imports") or ())
+    values["segments"] = tuple(
+        _made(SegmentInfo, {**s, "byte_range": _made(ByteRange, s.get("byte_range"))})
+        for s in values.get("segments") or ()
+    )
     for name in ("breadcrumb", "heading_hierarchy", "parse_errors"):
         values[name] = tuple(values.get(name) or ())
     context: ChunkContext = _made(ChunkContext, values)

@@ -80,7 +80,7 @@ class Boundaries:
 
     def atoms(self) -> Iterator[Atom]:
         """All atoms of the document; they tile its text, a byte order mark under retrieval coverage apart."""
-        place = Place(None, None, self._tree.language, None)
+        place = Place(None, None, self._tree.language)
         root = Atom(self._tree.root, self._begin, self._end, Strength.PART, 0, False, place, place)
         if self._begin == self._end:
             return

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 from omnichunk.finalize.boundaries import NEXT
 from omnichunk.finalize.place import Place
 from omnichunk.finalize.render import key_path, signature
-from omnichunk.model.chunk import ByteRange, ChunkContext, EntityInfo, ImportInfo, LineRange, SiblingInfo
+from omnichunk.model.chunk import ByteRange, ChunkContext, EntityInfo, ImportInfo, LineRange, SegmentInfo, SiblingInfo
 from omnichunk.model.span import Span
 from omnichunk.source.positions import PositionIndex
-from omnichunk.structure.build import SpanTree
+from omnichunk.structure.build import Segment, SpanTree
 
 _SECTION_TYPES = {
     "heading": "heading", "paragraph": "paragraph", "text": "paragraph", "list": "list", "item": "list",
@@ -58,6 +58,7 @@ class Contexts:
         self._entities: dict[int, EntityInfo] = {}
         self._imports = tuple(ImportInfo(name, source) for name, source in tree.imports)
         self._errors = tuple(tree.errors)
+        self._plain = not any(segment.metadata.keys() - {"parser_backend"} for segment in tree.segments)
         self._lock = Lock()  # chunks may be read from several threads, and positions remember the last answer
 
     def of(self, start: int, end: int, place: Place, span: Span) -> ChunkContext:
@@ -76,7 +77,8 @@ class Contexts:
             headings += more
             crumbs += more
         entities = self._inside(start, end, chain)
-        language, content = self._language(start, end, place)
+        touched = self._touched(start, end)
+        language, content = self._language(start, end, place, touched)
         return ChunkContext(
             self._tree.name,
             language,
@@ -90,23 +92,34 @@ class Contexts:
             _section_type(span, content, table),
             table,
             self._errors,
-            self._position(start, end, place),
+            self._metadata(touched),
+            self._segments(touched, start),
         )
 
-    def _position(self, start: int, end: int, place: Place) -> dict[str, Any]:
-        """The metadata of the segment at ``start``; where more are touched and differ, all values under a plural key."""
-        found: dict[str, Any] = dict(place.metadata or {})
-        parts = self._tree.root.known
-        if len(parts) < 2:
-            return found
-        last = bisect_left(parts, end, key=lambda part: part.start)
-        for part in parts[max(0, bisect_right(parts, start, key=lambda part: part.start) - 1) : last]:
-            for key, value in ((part.detail and part.detail.metadata) or {}).items():
-                if key in found and found[key] != value:
+    def _touched(self, start: int, end: int) -> Sequence[Segment]:
+        segments = self._tree.segments
+        first = bisect_right(segments, start, key=lambda segment: segment.end)
+        return segments[first : bisect_left(segments, end, first, key=lambda segment: segment.start)]
+
+    def _metadata(self, touched: Sequence[Segment]) -> dict[str, Any]:
+        """What is said of the segments ``touched``; where they differ, the first value and all under a plural key."""
+        found: dict[str, Any] = {}
+        for segment in touched:
+            for key, value in segment.metadata.items():
+                if found.setdefault(key, value) != value:
                     values = found.setdefault(f"{key}s", [found[key]])
                     if value not in values:
                         values.append(value)
         return found
+
+    def _segments(self, touched: Sequence[Segment], start: int) -> tuple[SegmentInfo, ...]:
+        if self._plain:
+            return ()
+        byte = self._positions.byte
+        return tuple(
+            SegmentInfo(ByteRange(byte(s.start), byte(s.end)), max(0, start - s.start), dict(s.metadata))
+            for s in touched
+        )
 
     def entity(self, span: Span, *, partial: bool) -> EntityInfo:
         """The entity of a labelled span; ``partial``: the chunk holds less than all of it."""
@@ -186,9 +199,11 @@ class Contexts:
                 break
         return found
 
-    def _language(self, start: int, end: int, place: Place) -> tuple[str, str]:
+    def _language(self, start: int, end: int, place: Place, touched: Sequence[Segment]) -> tuple[str, str]:
         language = place.language
         kind = _CONTENT[self._tree.kind_of(language)]
+        if any((self._tree.kind_of(s.language) == "code") != (kind == "code") for s in touched[1:]):
+            return language, "hybrid"
         blocks = self._tree.landmarks.blocks
         if not blocks or kind == "code":
             return language, kind

@@ -6,7 +6,6 @@ itself depends on the place it starts at alone; that is why room for it can be r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from omnichunk.model.span import Span
@@ -21,19 +20,16 @@ _DEEPEST = 200  # links that are read; a deeper chain keeps its innermost ones
 class Place:
     """The innermost enclosing span that the context names, and the place around it.
 
-    ``language`` and ``metadata``: of the innermost part or injection. ``header`` and ``path`` are kept here by
-    ``Headers`` and ``Contexts``, which make them once a place.
+    ``language``: of the innermost part or injection. ``header`` and ``path`` are kept here by ``Headers`` and
+    ``Contexts``, which make them once a place.
     """
 
-    __slots__ = ("header", "language", "metadata", "outer", "path", "span")
+    __slots__ = ("header", "language", "outer", "path", "span")
 
-    def __init__(
-        self, span: Span | None, outer: Place | None, language: str, metadata: Mapping[str, object] | None
-    ) -> None:
+    def __init__(self, span: Span | None, outer: Place | None, language: str) -> None:
         self.span = span
         self.outer = outer
         self.language = language
-        self.metadata = metadata
         self.header: Header | None = None
         self.path: Path | None = None
 
@@ -41,11 +37,11 @@ class Place:
         """The place of positions inside ``span`` and not at its start; this one if ``span`` has nothing to say."""
         detail = span.detail
         if span.kind == "part" and detail is not None:
-            return Place(span, self, detail.language, detail.metadata)
+            return Place(span, self, detail.language)
         named = span.name and span.kind in ("section", "definition", "entry")
         if named or (detail is not None and (detail.carry is not None or detail.language)):
             language = detail.language if detail is not None and detail.language else self.language
-            return Place(span, self, language, self.metadata)
+            return Place(span, self, language)
         return self
 
     def chain(self) -> list[Span]:

@@ -58,6 +58,32 @@ class SiblingInfo:
     distance: int
 
 
+@dataclass(frozen=True, slots=True)
+class SegmentInfo:
+    """A part of the container that a chunk touches: where it lies in the extracted text, and what is known of it.
+
+    ``before``: code points of the segment that precede the chunk. ``metadata``: page, cell, paragraph, row ….
+    """
+
+    byte_range: ByteRange
+    before: int = 0
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where a position is: ``byte`` and zero-based ``line`` of the canonical text, and its place in the container.
+
+    ``position``: page, cell, paragraph, row … of the segment it lies in, empty where there is none. ``offset``: code
+    points from the start of that segment, or of the chunk where there is none.
+    """
+
+    byte: int
+    line: int
+    position: dict[str, Any] = field(default_factory=dict)
+    offset: int = 0
+
+
 @dataclass(frozen=True)
 class ChunkContext:
     """What is known of a chunk beyond its text; a pure function of the document and the chunk's range.
@@ -65,7 +91,9 @@ class ChunkContext:
     ``content_type``: ``code``, ``prose``, ``markup`` or ``hybrid``. ``scope``: enclosing definitions, outermost first.
     ``heading_hierarchy``: plain titles, outermost first. ``breadcrumb``: headings, scopes and keys in one path.
     ``section_type``: ``heading paragraph list table code quote html`` or empty. ``table_header``: header with delimiter
-    row when the chunk continues a table. ``format_metadata``: position in the container and ``parser_backend``.
+    row when the chunk continues a table. ``format_metadata``: position in the container and ``parser_backend``; where a
+    chunk touches several pages, the first is ``page`` and all are ``pages``. ``segments``: those it touches, of formats
+    that have positions of their own; ``Chunk.locate`` reads them.
 
     The context of a chunk is worked out when the first of its fields is read, compared, copied or pickled.
     """
@@ -84,6 +112,7 @@ class ChunkContext:
     table_header: str = field(default_factory=str)
     parse_errors: tuple[str, ...] = field(default_factory=tuple)
     format_metadata: dict[str, Any] = field(default_factory=dict)
+    segments: tuple[SegmentInfo, ...] = field(default_factory=tuple)
 
     @classmethod
     def deferred(cls, make: Callable[[], ChunkContext]) -> ChunkContext:
@@ -131,6 +160,23 @@ class Chunk:
     config_fingerprint: str = ""
     occurrence: int = 0
     metadata: dict[str, Any] = field(default_factory=dict)
+
+    def locate(self, offset: int = 0) -> Location:
+        """Where the code point ``offset`` of ``text`` is in the source and in its container.
+
+        Raises IndexError unless ``0 <= offset <= len(text)``.
+        """
+        if not 0 <= offset <= len(self.text):
+            raise IndexError(f"offset {offset} is outside a chunk of {len(self.text)} code points")
+        byte = self.byte_range.start + len(self.text[:offset].encode())
+        line = self.line_range.start + self.text.count("\n", 0, offset)
+        for segment in self.context.segments:
+            start, end = segment.byte_range
+            if start <= byte < end or byte == end == self.byte_range.end:
+                ahead = max(0, start - self.byte_range.start)
+                inside = offset - len(self.text.encode()[:ahead].decode())
+                return Location(byte, line, dict(segment.metadata), segment.before + inside)
+        return Location(byte, line, {}, offset)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ children of every span, and are all a provider has to keep:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 
@@ -50,8 +50,7 @@ class Detail:
     is no entity. ``signature`` and ``doc``: code point ranges of the document text. ``carry``: range of text a
     continuation repeats (a table header with its delimiter row). ``language``: canonical language of the content
     where it differs from its surroundings; with ``inner`` it asks for the provider of that language to describe the
-    range ``inner`` (an injection) if the span must be opened. ``metadata``: position
-    in a container (page, cell, row). ``level``: heading level, 1 outermost.
+    range ``inner`` (an injection) if the span must be opened. ``level``: heading level, 1 outermost.
     """
 
     label: str = ""
@@ -60,7 +59,6 @@ class Detail:
     carry: tuple[int, int] | None = None
     language: str = ""
     inner: tuple[int, int] | None = None
-    metadata: Mapping[str, object] | None = None
     level: int = 0
 
     def shifted(self, by: int) -> Detail:
@@ -71,7 +69,7 @@ class Detail:
 
         return Detail(
             self.label, move(self.signature), move(self.doc), move(self.carry), self.language,
-            move(self.inner), self.metadata, self.level,
+            move(self.inner), self.level,
         )  # fmt: skip
 
 

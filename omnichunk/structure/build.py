@@ -5,12 +5,13 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from omnichunk.errors import OptionError
 from omnichunk.model.declarations import StructureRequest
 from omnichunk.model.document import FormatSegment, LoadedDocument
-from omnichunk.model.span import Detail, Span, Strength, Structure
+from omnichunk.model.span import Detail, Glue, Span, Strength, Structure
+from omnichunk.structure.blocks import given_spans
 
 if TYPE_CHECKING:
     from omnichunk.registry import PluginRegistry
@@ -74,6 +75,15 @@ class Landmarks:
             self.owners[at:at] = [above for _, above in found]
 
 
+class Segment(NamedTuple):
+    """A segment of the document: its range, what is known of its position, and its language."""
+
+    start: int
+    end: int
+    metadata: Mapping[str, object]
+    language: str
+
+
 @dataclass(slots=True)
 class SpanTree:
     """All that is known of a document's structure.
@@ -81,7 +91,7 @@ class SpanTree:
     ``root``: kind ``document``, covers the whole text. ``name``: source label. ``language``, ``content``: of most of it,
     and that language's kind. ``label``: what a chunk without any heading is called, empty if a name would only harm
     (measured for Markdown). ``mark``: length of a byte order mark before the content. ``errors``: diagnostics, the
-    loader's warnings first.
+    loader's warnings first. ``segments``: where in the container each range is.
     """
 
     text: str
@@ -95,6 +105,7 @@ class SpanTree:
     owners: dict[int, Span | None] = field(default_factory=dict)
     imports: list[tuple[str, str]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+    segments: list[Segment] = field(default_factory=list)
     landmarks: Landmarks = field(default_factory=Landmarks)
 
     def kind_of(self, language: str) -> str:
@@ -152,6 +163,74 @@ def one_line(name: str) -> str:
     return " ".join(name.encode("utf-8", "replace").decode("utf-8").splitlines())
 
 
+class _Carried:
+    """Sections that go on over the parts that follow, until a heading of their level or a higher one.
+
+    Such a section holds ``part`` spans: its share of the part it begins in, then the others.
+    """
+
+    def __init__(self) -> None:
+        self.outer: list[Span] = []
+        self._open: list[tuple[Span, list[Span]]] = []  # outermost first, with what each holds so far
+
+    def add(self, part: Span, *, last: bool = False) -> None:
+        """Take the next part; the sections it ends with stay open unless it is the ``last``."""
+        spans, start = part.known, part.start
+        while True:
+            group: list[Span] = []
+            for span in spans:
+                if span.kind == "section" and self._open and _level(self._open[-1][0]) >= _level(span):
+                    self._share(part, start, span.start, group)
+                    self._close(_level(span), span.start)
+                    start, group = span.start, []
+                group.append(span)
+            if last or not group or group[-1].kind != "section":
+                break
+            section = group.pop()
+            self._share(part, start, section.start, group)
+            self._holder().append(section)
+            self._open.append((section, []))
+            spans, start = section.children, section.start
+        if spans is part.known and len(group) == len(spans):
+            self._holder().append(part)
+        else:
+            self._share(part, start, part.end, group)
+
+    def close(self, end: int) -> list[Span]:
+        """All that was taken, ``end`` being the end of the last part."""
+        self._close(0, end)
+        return self.outer
+
+    def _holder(self) -> list[Span]:
+        return self._open[-1][1] if self._open else self.outer
+
+    def _share(self, part: Span, start: int, end: int, spans: list[Span]) -> None:
+        if spans:
+            glue = spans[-1].glue & Glue.NEXT
+            shared = Span(start, end, "part", Strength.PART, detail=part.detail, glue=glue, children=spans)
+            self._holder().append(shared)
+
+    def _close(self, level: int, end: int) -> None:
+        while self._open and _level(self._open[-1][0]) >= level:
+            section, held = self._open.pop()
+            section.end = end
+            section.adopt(held)
+
+
+def _level(section: Span) -> int:
+    return section.detail.level if section.detail else 0
+
+
+def carried_on(parts: list[Span]) -> list[Span]:
+    """``parts``, or the sections around them where a section of one goes on over others."""
+    if len(parts) < 2:
+        return parts
+    carried = _Carried()
+    for part in parts:
+        carried.add(part, last=part is parts[-1])
+    return carried.close(parts[-1].end)
+
+
 def describe(registry: PluginRegistry, text: str, language: str, name: str) -> Structure:
     """The spans of ``text`` by the provider of ``language``, relative to ``text``."""
     parser = registry.parser_for(language)
@@ -162,8 +241,9 @@ def describe(registry: PluginRegistry, text: str, language: str, name: str) -> S
 def build(loaded: LoadedDocument, registry: PluginRegistry, name: str) -> SpanTree:
     """The tree of a checked document.
 
-    One segment over the whole text gives its spans directly below the root. Several give a ``part`` each, and so does
-    text between segments, which inherits nothing from its neighbours.
+    Blocks, if the loader gives any, are the structure. Else each segment is a ``part`` with what the provider of its
+    language finds, and so is text between segments, which inherits nothing from its neighbours; sections go on over
+    the parts that follow.
     """
     text = loaded.text
     segments = loaded.segments or (() if text in ("", "\ufeff") else (FormatSegment(0, len(text)),))
@@ -172,24 +252,36 @@ def build(loaded: LoadedDocument, registry: PluginRegistry, name: str) -> SpanTr
     tree = SpanTree(text, Span(0, len(text), "document", Strength.PART), name, main, registry.kind_of(main), registry)
     tree.errors.extend(loaded.warnings)
     tree.mark = int(text.startswith("\ufeff") and not any(segment.char_start == 0 for segment in segments[:1]))
-    parts: list[Span] = []
-    for segment, language in zip(segments, languages):
-        start, end = segment.char_start, segment.char_end
-        structure = describe(registry, text[start:end], language, name)
-        for span in structure.spans:
-            span.shift(start)
-        tree.imports.extend(structure.imports)
-        tree.errors.extend(structure.errors)
-        metadata = {k: v for k, v in segment.metadata.items() if k != "language"}
-        if structure.backend:
-            metadata["parser_backend"] = structure.backend
-        detail = Detail(language=language, metadata=metadata)
-        parts.append(Span(start, end, "part", Strength.PART, detail=detail, children=structure.spans))
-    tree.root = Span(0, len(text), "document", Strength.PART, children=_with_gaps(parts, text, tree.mark))
+    if loaded.blocks:
+        tree.segments = [Segment(s.char_start, s.char_end, _position(s), n) for s, n in zip(segments, languages)]
+        spans: Sequence[Span] = given_spans(text, loaded.blocks)
+    else:
+        parts = [_part(tree, segment, language) for segment, language in zip(segments, languages)]
+        spans = carried_on(_with_gaps(parts, text, tree.mark))
+    tree.root = Span(0, len(text), "document", Strength.PART, children=spans)
     tree.landmarks.collect(tree.root.children, None)
     if main not in _NAMELESS and not any(span.kind == "section" for span, _ in tree.landmarks.ahead):
         tree.label = one_line(name).replace("\\", "/").rsplit("/", 1)[-1]
     return tree
+
+
+def _part(tree: SpanTree, segment: FormatSegment, language: str) -> Span:
+    """A segment with the spans its provider finds; imports and diagnostics go to ``tree``."""
+    start, end = segment.char_start, segment.char_end
+    structure = describe(tree.registry, tree.text[start:end], language, tree.name)
+    for span in structure.spans:
+        span.shift(start)
+    tree.imports.extend(structure.imports)
+    tree.errors.extend(structure.errors)
+    metadata = _position(segment)
+    if structure.backend:
+        metadata["parser_backend"] = structure.backend
+    tree.segments.append(Segment(start, end, metadata, language))
+    return Span(start, end, "part", Strength.PART, detail=Detail(language=language), children=structure.spans)
+
+
+def _position(segment: FormatSegment) -> dict[str, object]:
+    return {name: value for name, value in segment.metadata.items() if name != "language"}
 
 
 def _language(segment: FormatSegment, registry: PluginRegistry) -> str:
@@ -208,8 +300,7 @@ def _with_gaps(parts: Sequence[Span], text: str, at: int) -> list[Span]:
     for part in [*parts, None]:
         start = len(text) if part is None else part.start
         if at < start and not text[at:start].isspace():
-            gap: Mapping[str, object] = {}
-            filled.append(Span(at, start, "part", Strength.PART, detail=Detail(language="text", metadata=gap)))
+            filled.append(Span(at, start, "part", Strength.PART, detail=Detail(language="text")))
         if part is not None:
             filled.append(part)
             at = part.end

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from omnichunk.hookspecs import hookimpl
 from omnichunk.model.declarations import StructureProvider, StructureRequest
-from omnichunk.model.span import Detail, Span, Structure
+from omnichunk.model.span import Detail, Structure
+from omnichunk.structure.blocks import Blocks
 from omnichunk.structure.latex import latex_spans
-from omnichunk.structure.nesting import TITLE, Nest, Node, damage, outlined
-from omnichunk.structure.paragraphs import lines, paragraphs
+from omnichunk.structure.nesting import TITLE, Node, damage
 from omnichunk.structure.rst import rst_spans
 
 
@@ -67,23 +67,6 @@ _ADOC_SOURCE = re.compile(r"\[(?:source|,)[%\w]*,? *([\w+#-]+)")
 _ADOC_HEADER = re.compile(r"[^\n]*\n[^\n]*\S[^\n]*\n(?=[ \t\r]*\n)")
 
 
-class _Blocks(Nest):
-    """Paragraphs between blocks; a block that is no code is opened into its paragraphs, a table into its lines."""
-
-    def __init__(self, text: str, nodes: Sequence[Node]) -> None:
-        super().__init__(text, outlined(nodes, len(text)), lambda start, end: paragraphs(text, start, end))
-
-    def opens(self, node: Node) -> bool:
-        return node.kind not in ("heading", "code", "comment")
-
-    def opened(self, i: int, start: int) -> Sequence[Span]:
-        node = self.nodes[i]
-        if node.kind == "table":
-            return lines(self.text, start, node.end, node.detail.carry if node.detail else None)
-        children = super().opened(i, start)
-        return children if len(children) > 1 or node.kind == "section" else ()
-
-
 def org_spans(request: StructureRequest) -> Structure:
     """Headlines, blocks, tables and paragraphs of an Org file."""
     text = request.text
@@ -117,7 +100,7 @@ def org_spans(request: StructureRequest) -> Structure:
             if named == "src" and (words := m[4].split()) and inside < closing.start():
                 node.detail = Detail(language=words[0].lower(), inner=(inside, closing.start()))
             nodes.append(node)
-    return Structure(spans=_Blocks(text, nodes).spans(), errors=damage(text, unclosed))
+    return Structure(spans=Blocks(text, nodes).spans(), errors=damage(text, unclosed))
 
 
 def asciidoc_spans(request: StructureRequest) -> Structure:
@@ -158,7 +141,7 @@ def asciidoc_spans(request: StructureRequest) -> Structure:
             header = _ADOC_HEADER.match(text, start, done)
             node.detail = Detail(carry=(start, header.end())) if header else None
         nodes.append(node)
-    return Structure(spans=_Blocks(text, nodes).spans(), errors=damage(text, unclosed))
+    return Structure(spans=Blocks(text, nodes).spans(), errors=damage(text, unclosed))
 
 
 def _above(text: str, low: int, start: int) -> int:
