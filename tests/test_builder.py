@@ -1,0 +1,107 @@
+"""DocumentBuilder: offsets of what is put together, whatever it is."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from omnichunk import Block, DocumentBuilder, FormatSegment, LoadedDocument, chunk_loaded_document
+from support import odd_text
+
+
+def test_pieces_segments_and_blocks():
+    """Blank lines part blocks, line ends part rows; a segment reaches to the next one; empty pieces leave no trace."""
+    builder = DocumentBuilder("slides")
+    builder.at(slide=1)
+    builder.add(" Title\n", "heading", level=1)
+    builder.add(" \n ")
+    with builder.block("list"):
+        pass
+    with builder.block("table", name="Sums"):
+        builder.row(["a", "b|c"], header=True)
+        builder.at(slide=1, row=2)
+        builder.row(["1", "two\nlines"])
+        builder.row(["", " "])
+    builder.at(slide=2)
+    with builder.block("list"):
+        builder.add("- one", "item")
+        builder.add("- two", "item")
+    builder.warnings.append("slide 3: empty")
+    document = builder.document(title="Title")
+    assert document.text == "Title\n\n| a | b\\|c |\n| --- | --- |\n| 1 | two lines |\n\n- one\n- two\n"
+    assert document.segments == (
+        FormatSegment(0, 34, "prose", {"slide": 1}),
+        FormatSegment(34, 53, "prose", {"slide": 1, "row": 2}),
+        FormatSegment(53, 65, "prose", {"slide": 2}),
+    )
+    assert document.blocks == (
+        Block(0, 5, "heading", 1),
+        Block(7, 51, "table", 0, "Sums", (7, 34)),
+        Block(53, 64, "list"),
+        Block(53, 58, "item"),
+        Block(59, 64, "item"),
+    )
+    assert (document.warnings, document.metadata) == (("slide 3: empty",), {"title": "Title"})
+    assert DocumentBuilder("slides").document() == LoadedDocument("", format_name="slides")
+
+
+def test_a_document_inside_another():
+    """Positions stand beside the outer one, headings go deeper, what has no blocks keeps its language, no BOM stays."""
+    inner = DocumentBuilder("inner")
+    inner.at(page=7)
+    inner.add("Inner", "heading", level=1)
+    inner.warnings.append("inner warning")
+    code = FormatSegment(1, 15, "code", {"language": "python", "cell": 3})
+    builder = DocumentBuilder("outer")
+    builder.at(attachment="a.x")
+    builder.append(inner.document(), level=2)
+    builder.append(LoadedDocument("\ufeffdef f(): pass\n\nwords\n\n", (code,)))
+    builder.append(LoadedDocument("\ufeff \n"))
+    builder.at()
+    builder.add("after")
+    document = builder.document()
+    assert document.text == "Inner\n\ndef f(): pass\n\nwords\n\nafter\n"
+    assert [(s.char_start, s.char_end, s.metadata) for s in document.segments] == [
+        (0, 7, {"attachment": "a.x", "page": 7}),
+        (7, 21, {"attachment": "a.x", "language": "python", "cell": 3}),
+        (21, 29, {"attachment": "a.x"}),
+        (29, 35, {}),
+    ]
+    assert document.blocks == (
+        Block(0, 5, "heading", 3),
+        Block(7, 21, "code", language="python"),
+        Block(29, 34, "paragraph"),
+    )
+    assert document.warnings == ("inner warning",)
+    (chunk,) = chunk_loaded_document("a.x", document)
+    assert chunk.context.heading_hierarchy == ("Inner",)
+
+
+PIECES = st.lists(
+    st.tuples(st.sampled_from(["add", "code", "heading", "row", "list", "append", "at"]), odd_text(4)), max_size=12
+)
+
+
+@given(pieces=PIECES)
+def test_whatever_is_added_makes_a_valid_document(pieces):
+    """The border check of chunk_loaded_document accepts it, and every block is inside its segments' text."""
+    builder = DocumentBuilder("any")
+    for what, text in pieces:
+        if what == "at":
+            builder.at(label=text)
+        elif what == "row":
+            with builder.block("table"):
+                builder.row(text.split(","), header=True)
+                builder.row([text])
+        elif what == "list":
+            with builder.block("list"):
+                for line in text.split("\n"):
+                    builder.add(line, "item")
+        elif what == "append":
+            builder.append(LoadedDocument(text), level=1)
+        else:
+            builder.add(text, "paragraph" if what == "add" else what, level=int(what == "heading"))
+    document = builder.document()
+    assert all(document.text[b.char_start : b.char_end].strip() for b in document.blocks)
+    options = {"max_chunk_size": 120, "context_mode": "none", "coverage_policy": "lossless"}
+    assert "".join(chunk.text for chunk in chunk_loaded_document("any", document, **options)) == document.text
