@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import cache
+from functools import partial
 from importlib import import_module
+from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from omnichunk.collect import Declared, PluginInfo, label
 from omnichunk.errors import ChunkingError, LoadError, OptionError, PluginError, suggestion
 from omnichunk.model.declarations import (
     Formatter,
@@ -21,7 +23,7 @@ from omnichunk.model.declarations import (
     Tokenizer,
 )
 from omnichunk.model.document import LoadedDocument, Source, checked
-from omnichunk.plugins import BUILTIN_PROVIDERS, LANGUAGES, PluginInfo, PluginSet, label
+from omnichunk.plugins import BUILTIN_PROVIDERS, LANGUAGES, PluginSet
 
 if TYPE_CHECKING:
     from omnichunk.model.chunk import Chunk
@@ -98,20 +100,60 @@ class PluginRegistry(PluginSet):
         return "markup" if kind == "data" else kind
 
     def _languages(self) -> Languages:
+        """The lookups over all languages: strangers, the latest first, then built-in ones."""
         lookup = self._lookup
         if lookup is None or lookup[0] != self._revised:
             module = import_module(LANGUAGES)
             strange = self._strange["languages"]
-            module.declare(strange.values())
-            lookup = self._revised, module.Languages(self.languages().values()) if strange else module.builtin()
+            lookup = self._revised, module.builtin()
+            if strange or LANGUAGES in self.block:
+                self._need("languages")
+                found = [*reversed(strange.values()), *self._builtin["languages"].values()]
+                lookup = self._revised, module.Languages(found)
             self._lookup = lookup
         return lookup[1]
+
+    def _resolved(self, declared: list[Declared]) -> list[Declared]:
+        """``declared`` with parsers and providers under canonical names, languages declared beside them included.
+
+        Raises OptionError with a suggestion for a parser of a language that is unknown.
+        """
+        if all(d.kind not in ("parsers", "structure") for d in declared):
+            return declared
+        new = [d.value for d in declared if d.kind == "languages"]
+        known = self._languages()
+        if new:
+            known = import_module(LANGUAGES).Languages([*new, *self.languages().values()])
+
+        def canonical(name: str) -> str:
+            try:
+                return known.canonical(name)
+            except OptionError:
+                return name  # the language of segments that a loader makes need not be declared
+
+        resolved = []
+        for kind, value in declared:
+            if kind == "parsers":
+                value = replace(value, language=known.canonical(value.language))
+            elif kind == "structure":
+                value = replace(value, kinds=tuple(map(canonical, value.kinds)))
+            resolved.append(Declared(kind, value))
+        return resolved
 
     def provider_for(self, language: str) -> StructureProvider:
         """The structure provider of a canonical language: a stranger that lists it, else the one the language names.
 
         Raises PluginError when the language names a provider that nobody declares.
         """
+        return self._at_work(self._provider_for(language))
+
+    def _at_work(self, provider: StructureProvider) -> StructureProvider:
+        """``provider`` with the languages of this registry in force while it runs."""
+        if not self._strange["languages"]:
+            return provider
+        return replace(provider, spans=partial(import_module(LANGUAGES).using, self._languages(), provider.spans))
+
+    def _provider_for(self, language: str) -> StructureProvider:
         strange: dict[str, StructureProvider] = self._strange["structure"]
         for provider in strange.values():
             if language in provider.kinds:
@@ -156,15 +198,16 @@ class PluginRegistry(PluginSet):
                 return loader
         return _named(loaders, DEFAULT_LOADER, "loader")
 
-    def load(self, source: Source, explicit: str | None = None) -> LoadedDocument:
+    def load(self, source: Source, explicit: str | None = None, media_type: str = "") -> LoadedDocument:
         """What the loader of ``source``, or the one called ``explicit``, makes of it, checked; see ``load_document``."""
-        loader = self.loader_for(source, explicit)
+        loader = self.loader_for(source, explicit, media_type)
         _, depth = _running.get() or (self, 0)
         if depth >= DEEPEST:
             raise LoadError(f"{source.name}: lies {depth} containers deep, and no more are opened. Unpack it first.")
         token = _running.set((self, depth + 1))
         try:
-            loaded = loader.load(replace(source, options={**loader.options, **source.options}))
+            asked = replace(source, options={**loader.options, **source.options})
+            loaded = import_module(LANGUAGES).using(self._languages(), loader.load, asked)
         except ChunkingError:
             raise
         except Exception as error:
@@ -189,19 +232,25 @@ class PluginRegistry(PluginSet):
         return {name: default for loader in self.loaders().values() for name, default in loader.options.items()}
 
 
-@cache
+_making = RLock()
+_default: PluginRegistry | None = None
+
+
 def default_registry() -> PluginRegistry:
     """The registry of this process with the installed plugins; a chunker that is given none takes a snapshot of it."""
-    registry = PluginRegistry()
-    registry.load_entry_points()
-    return registry
+    global _default
+    with _making:
+        if _default is None:
+            _default = PluginRegistry()  # a plugin that asks for it while it is being loaded gets it as it is then
+            _default.load_entry_points()
+        return _default
 
 
 _running: ContextVar[tuple[PluginRegistry, int] | None] = ContextVar("omnichunk_running", default=None)
 """The registry whose loader is running, and how many containers deep it is."""
 
 
-def load_document(source: Source, loader: str | None = None) -> LoadedDocument:
+def load_document(source: Source, loader: str | None = None, media_type: str = "") -> LoadedDocument:
     """What the loader of ``source`` makes of it: the one called ``loader``, else by name, media type and content.
 
     For loaders of containers: what lies inside (an attachment, a file of an archive) is read by the registry that is
@@ -210,7 +259,7 @@ def load_document(source: Source, loader: str | None = None) -> LoadedDocument:
     or lies too deep, other ChunkingErrors as loaders do.
     """
     running = _running.get()
-    return (running[0] if running else default_registry()).load(source, loader)
+    return (running[0] if running else default_registry()).load(source, loader, media_type)
 
 
 def register_parser(language: str, fn: Parse, overwrite: bool = False) -> None:

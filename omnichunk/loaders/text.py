@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from omnichunk.hookspecs import hookimpl
 from omnichunk.model.declarations import Loader
 from omnichunk.model.document import FormatSegment, LoadedDocument, Source
-from omnichunk.parsing.languages import HEAD, builtin
+from omnichunk.parsing.languages import HEAD, current
 from omnichunk.source.decode import decode
 
 
@@ -17,7 +17,7 @@ def load(source: Source) -> LoadedDocument:
     Text is taken as it is. The language is the one named, else detected by name and head, else ``text``. Raises
     LoadError when the bytes are no text in the encoding named or found.
     """
-    known = builtin()
+    known = current()
     data = source.data
     head = data[:HEAD] if isinstance(data, str) else data[:HEAD].decode("latin-1")
     named = known.canonical(source.language) if source.language else known.detect(source.name, head)

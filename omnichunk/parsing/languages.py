@@ -11,12 +11,13 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from omnichunk.errors import OptionError, PluginError, suggestion
 from omnichunk.hookspecs import hookimpl
@@ -27,14 +28,19 @@ PACK = "tree_sitter_language_pack"
 HEAD = 4096
 """How many code points of a text are looked at to tell languages apart that share a suffix."""
 
+A = TypeVar("A")
+B = TypeVar("B")
+
 _INTERPRETER = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+|\w+=\S*\s+)*)?(?:\S*/)?([A-Za-z+_-]+)")
 
 
 class Languages:
-    """Declared languages with the lookups over them. A later declaration of the same name replaces the earlier one."""
+    """Declared languages with the lookups over them. Of several that claim a name, or what else, the first is found."""
 
     def __init__(self, declared: Iterable[Language]) -> None:
-        by_name = {language.name: language for language in declared}
+        by_name: dict[str, Language] = {}
+        for language in declared:
+            by_name.setdefault(language.name, language)
         self.by_name: Mapping[str, Language] = MappingProxyType(by_name)
         self._names: dict[str, str] = {}
         self._suffixes: dict[str, list[Language]] = {}
@@ -43,16 +49,16 @@ class Languages:
         self._shebangs: dict[str, str] = {}
         for language in by_name.values():
             for alias in language.aliases:
-                self._names[_plain(alias)] = language.name
+                self._names.setdefault(_plain(alias), language.name)
             for suffix in language.suffixes:
                 self._suffixes.setdefault(suffix.lower(), []).append(language)
             for filename in language.filenames:
                 if filename.endswith("*"):
                     self._prefixes.append((filename[:-1].lower(), language.name))
                 else:
-                    self._files[filename.lower()] = language.name
+                    self._files.setdefault(filename.lower(), language.name)
             for interpreter in language.shebangs:
-                self._shebangs[interpreter] = language.name
+                self._shebangs.setdefault(interpreter, language.name)
         self._names.update({_plain(name): name for name in by_name})
 
     def canonical(self, name: str) -> str:
@@ -162,7 +168,37 @@ def _plain_head(head: str) -> dict[str, Any]:
 
 @cache
 def read_tables(language: Language) -> dict[str, Any]:
-    """The tables of the ``language.toml`` of ``language``: ``grammar nodes fallback``; empty without a folder."""
+    """The tables of the ``language.toml`` of ``language``: ``grammar nodes only fallback``; empty without a folder.
+
+    What ``inherits`` in ``[grammar]`` names lends its tables, ``[grammar]`` apart, key by key.
+    """
+    *above, own = [_tables(inherited) for inherited in reversed(lineage(language))]
+    lent: dict[str, Any] = {}
+    for tables in above:
+        for name, table in tables.items():
+            if isinstance(table, dict) and name != "grammar":
+                lent[name] = {**lent.get(name, {}), **table}
+    return {**lent, **{k: {**lent.get(k, {}), **v} if isinstance(v, dict) else v for k, v in own.items()}}
+
+
+def lineage(language: Language) -> tuple[Language, ...]:
+    """``language``, the one it inherits from, the one that inherits from, and so on.
+
+    Raises PluginError when the line leads back to itself or to a language that has no folder.
+    """
+    line = [language]
+    while above := _tables(line[-1]).get("grammar", {}).get("inherits"):
+        found = lookup(above)
+        if not found.folder or found in line:
+            why = "inherits from itself" if found in line else "has no folder to inherit from"
+            raise PluginError(f'{line[-1].folder}/language.toml: inherits = "{above}": {above} {why}.')
+        line.append(found)
+    return tuple(line)
+
+
+@cache
+def _tables(language: Language) -> dict[str, Any]:
+    """The ``language.toml`` of ``language`` alone."""
     if not language.folder:
         return {}
     return _toml(Path(language.folder, "language.toml").read_text("utf-8"), language.folder)
@@ -197,17 +233,26 @@ def omnichunk_languages() -> Iterable[Language]:
     return builtin().by_name.values()
 
 
+_active: ContextVar[Languages | None] = ContextVar("omnichunk_languages", default=None)
+
+
+def current() -> Languages:
+    """The languages of the registry at whose request this runs; the built-in ones where there is none."""
+    return _active.get() or builtin()
+
+
+def using(languages: Languages, function: Callable[[A], B], argument: A) -> B:
+    """``function(argument)``, with ``languages`` as the ``current`` ones for as long as it takes."""
+    token = _active.set(languages)
+    try:
+        return function(argument)
+    finally:
+        _active.reset(token)
+
+
 def lookup(name: str) -> Language:
     """The declaration of a canonical name: a plugin's, a built-in one, or a bare one for the language pack."""
-    return _declared.get(name) or builtin().get(name)
-
-
-def declare(strangers: Iterable[Language]) -> None:
-    """Let ``lookup`` find the languages of plugins; where two declare one name the later is found."""
-    _declared.update((language.name, language) for language in strangers)
-
-
-_declared: dict[str, Language] = {}
+    return current().get(name)
 
 
 def languages() -> Mapping[str, Language]:
