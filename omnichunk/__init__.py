@@ -20,7 +20,7 @@ _NAMES = {
     "ChunkResult": "model.chunk",
     "Chunker": "chunker",
     "ChunkingError": "errors",
-    "DocumentBuilder": "builder",
+    "DocumentBuilder": "builder.document",
     "EntityInfo": "model.chunk",
     "FileResult": "model.chunk",
     "FormatSegment": "model.document",
@@ -59,7 +59,7 @@ _NAMES = {
 }
 
 if TYPE_CHECKING:
-    from omnichunk.builder import DocumentBuilder as DocumentBuilder
+    from omnichunk.builder.document import DocumentBuilder as DocumentBuilder
     from omnichunk.chunker import Chunker as Chunker
     from omnichunk.chunker import chunk as chunk
     from omnichunk.chunker import chunk_directory as chunk_directory

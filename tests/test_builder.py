@@ -105,3 +105,38 @@ def test_whatever_is_added_makes_a_valid_document(pieces):
     assert all(document.text[b.char_start : b.char_end].strip() for b in document.blocks)
     options = {"max_chunk_size": 120, "context_mode": "none", "coverage_policy": "lossless"}
     assert "".join(chunk.text for chunk in chunk_loaded_document("any", document, **options)) == document.text
+
+
+PAGE = """<html><head><title>no</title><style>p {}</style></head><body><!-- <p>no --><h1>Ti<b>t</b>le &amp; co</h1>
+<p>Some <i>text</i><br>line two <img alt='pic'></p>loose <a title="a > b">text</a> < 3<script>"<p>no"</script>
+<ul><li>one<li>two<ol><li>in</li><li><p>in2</p><p>more</p></ol></ul>
+<table><tr><td><table><tr><th>A<th>B</tr><tr><td>1<td>2|3</table></td></tr></table><table><tr><td>lay</td></tr></table>
+<pre>  code
+   more &lt;x&gt;</pre><blockquote><p>said</p></blockquote></body></html>"""
+
+
+def test_a_page_as_its_reader_sees_it():
+    builder = DocumentBuilder("page")
+    builder.add_html(PAGE, level=1)
+    document = builder.document()
+    assert document.text == (
+        "Title & co\n\nSome text\nline two pic\n\nloose text < 3\n\n- one\n- two\n  1. in\n  2. in2\n     more\n\n"
+        "| A | B |\n| --- | --- |\n| 1 | 2\\|3 |\n\nlay\n\n  code\n   more <x>\n\nsaid\n"
+    )
+    kinds = [(b.kind, b.level) for b in document.blocks if b.kind not in ("item", "paragraph")]
+    assert kinds == [("heading", 2), ("list", 0), ("table", 0), ("code", 0), ("quote", 0)]
+
+
+@given(markup=st.lists(st.one_of(odd_text(2), st.sampled_from(PAGE.split("<")).map("<".__add__)), max_size=40))
+def test_any_markup_makes_a_valid_document(markup):
+    builder = DocumentBuilder("page")
+    builder.add_html("".join(markup))
+    document = builder.document()
+    chunks = chunk_loaded_document("page", document, coverage_policy="lossless")
+    assert "".join(chunk.text for chunk in chunks) == document.text
+
+
+def test_markup_that_is_never_closed_hides_nothing():
+    builder = DocumentBuilder("page")
+    builder.add_html("<head><title>T<h1>One<p>two<pre>three<table><tr><td>four<script> five")
+    assert builder.document().text.split() == ["T", "One", "two", "three", "four", "five"]

@@ -1,4 +1,4 @@
-"""A document put together piece by piece: for loaders of containers, whose text has to be assembled first."""
+"""DocumentBuilder: pieces in reading order become text, segments and blocks."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from omnichunk.model.document import Block, FormatSegment, LoadedDocument
 
 _TIGHT = ("list", "table")
 """Blocks whose parts follow each other without a blank line."""
+_INDENTED = ("code", "item")
+"""Blocks that keep the indentation of their first line."""
 
 
 class DocumentBuilder:
     """Keeps the offsets of segments and blocks while pieces of text are added in reading order.
 
     ``at`` says where in the container the pieces that follow stand, ``add`` and ``row`` add a block each, ``block``
-    puts a block around several, ``append`` takes over a whole document. A piece loses the white space around it and is
-    left out when nothing remains; blank lines part the blocks, line ends part items and rows. ``warnings`` are those of
-    the document.
+    puts a block around several, ``add_html`` takes over a page, ``append`` what another loader has read.
+    A piece loses the white space around it and is left out when nothing remains; blank lines part the blocks, line ends
+    part items and rows. ``warnings`` are those of the document.
     """
 
     def __init__(self, format_name: str) -> None:
@@ -37,7 +39,7 @@ class DocumentBuilder:
     def add(self, text: str, kind: str = "paragraph", *, level: int = 0, name: str = "", language: str = "") -> None:
         """Add a block; see ``Block`` for what it can be. ``level`` is that of a heading, 1 outermost."""
         text = "\n".join(text.splitlines())
-        text = text.strip("\n").rstrip() if kind == "code" else text.strip()
+        text = text.strip("\n").rstrip() if kind in _INDENTED else text.strip()
         if text:
             start = self._write(text)
             self._blocks.append(Block(start, self._length, kind, level, name, None, language))
@@ -58,6 +60,16 @@ class DocumentBuilder:
             table.header = self._write(line), self._length + 1
         else:
             self._write(line)
+
+    def add_html(self, markup: str, *, level: int = 0) -> None:
+        """Add what a reader of an HTML page, or of a part of one, sees, its headings ``level`` levels lower.
+
+        Headings, paragraphs, lists, tables with their header, quotes and preformatted text become blocks; scripts,
+        styles and comments are left out. Any markup will do, however broken.
+        """
+        from omnichunk.builder.html import Page
+
+        Page(self, markup, level).read()
 
     @contextmanager
     def block(self, kind: str, *, name: str = "") -> Iterator[None]:
