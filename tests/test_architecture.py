@@ -132,4 +132,6 @@ def test_broad_excepts_stand_around_plugin_calls_only():
     for path in FILES:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ExceptHandler) and (node.type is None or ast.unparse(node.type) == "Exception"):
-                assert room(path) in ("plugins", "registry", "declared", "collect", "structure", "sizing", "testing"), f"{path}:{node.lineno}"
+                assert room(path) in ("plugins", "registry", "declared", "collect", "structure", "sizing", "testing"), (
+                    f"{path}:{node.lineno}"
+                )
