@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from omnichunk import Chunker, ChunkingError
+from omnichunk import Chunker, ChunkingError, PluginRegistry, Source
+from omnichunk.testing import check_loader
 from support import check_invariants
 
 if sys.version_info >= (3, 11):
@@ -91,6 +92,10 @@ def test_fixture(case, request):
         expected.write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     assert found == json.loads(expected.read_text(encoding="utf-8"))
     assert chunks == chunks_of(name, data, options)
+    loader = PluginRegistry().loader_for(Source(name, data))
+    if loader.binary:
+        check_loader(loader, [(name, data)], **{k: v for k, v in options.items() if k in loader.options})
+        return
     text = data if isinstance(data, str) else "".join(c.text for c in chunks)
     if isinstance(data, bytes) and data.decode("utf-8", "replace").encode() == data:
         text = data.decode()
