@@ -24,20 +24,24 @@ _NAMES = {
     "EntityInfo": "model.chunk",
     "FileResult": "model.chunk",
     "FormatSegment": "model.document",
+    "Formatter": "model.declarations",
     "ImportInfo": "model.chunk",
     "Language": "model.declarations",
     "LineRange": "model.chunk",
     "LoadError": "errors",
-    "Location": "model.chunk",
     "LoadedDocument": "model.document",
     "Loader": "model.declarations",
+    "Location": "model.chunk",
     "MissingDependencyError": "errors",
     "OptionError": "errors",
     "Parser": "model.declarations",
     "PluginError": "errors",
+    "PluginInfo": "registry",
     "PluginRegistry": "registry",
+    "Renderer": "model.declarations",
     "SegmentInfo": "model.chunk",
     "SiblingInfo": "model.chunk",
+    "Sink": "model.declarations",
     "Source": "model.document",
     "SourceDescriptor": "model.document",
     "Span": "model.span",
@@ -45,6 +49,7 @@ _NAMES = {
     "Structure": "model.span",
     "StructureProvider": "model.declarations",
     "StructureRequest": "model.declarations",
+    "Tokenizer": "model.declarations",
     "UnknownOptionError": "errors",
     "UnsupportedFormatError": "errors",
     "chunk": "chunker",
@@ -56,6 +61,8 @@ _NAMES = {
     "hookimpl": "hookspecs",
     "language_capabilities": "parsing.capabilities",
     "load_document": "registry",
+    "register_formatter": "registry",
+    "register_parser": "registry",
 }
 
 if TYPE_CHECKING:
@@ -85,11 +92,15 @@ if TYPE_CHECKING:
     from omnichunk.model.chunk import Location as Location
     from omnichunk.model.chunk import SegmentInfo as SegmentInfo
     from omnichunk.model.chunk import SiblingInfo as SiblingInfo
+    from omnichunk.model.declarations import Formatter as Formatter
     from omnichunk.model.declarations import Language as Language
     from omnichunk.model.declarations import Loader as Loader
     from omnichunk.model.declarations import Parser as Parser
+    from omnichunk.model.declarations import Renderer as Renderer
+    from omnichunk.model.declarations import Sink as Sink
     from omnichunk.model.declarations import StructureProvider as StructureProvider
     from omnichunk.model.declarations import StructureRequest as StructureRequest
+    from omnichunk.model.declarations import Tokenizer as Tokenizer
     from omnichunk.model.document import Block as Block
     from omnichunk.model.document import FormatSegment as FormatSegment
     from omnichunk.model.document import LoadedDocument as LoadedDocument
@@ -100,8 +111,11 @@ if TYPE_CHECKING:
     from omnichunk.model.span import Strength as Strength
     from omnichunk.model.span import Structure as Structure
     from omnichunk.parsing.capabilities import language_capabilities as language_capabilities
+    from omnichunk.registry import PluginInfo as PluginInfo
     from omnichunk.registry import PluginRegistry as PluginRegistry
     from omnichunk.registry import load_document as load_document
+    from omnichunk.registry import register_formatter as register_formatter
+    from omnichunk.registry import register_parser as register_parser
     from omnichunk.serialization import chunk_from_dict as chunk_from_dict
     from omnichunk.serialization import chunk_to_dict as chunk_to_dict
 
