@@ -40,7 +40,12 @@ BUILTIN_PROVIDERS: Mapping[str, str] = {
 """Provider a built-in language names -> the one built-in plugin to import for it."""
 BUILTINS: Mapping[str, tuple[str, ...]] = {
     "languages": (LANGUAGES,),
-    "loaders": ("omnichunk.loaders.notebook", "omnichunk.loaders.containers", "omnichunk.loaders.text"),
+    "loaders": (
+        "omnichunk.loaders.notebook",
+        "omnichunk.loaders.pdf",
+        "omnichunk.loaders.containers",
+        "omnichunk.loaders.text",
+    ),
     "structure": tuple(dict.fromkeys(BUILTIN_PROVIDERS.values())),
 }
 """Kind of declaration -> the built-in plugins that add some, in the order they are asked."""

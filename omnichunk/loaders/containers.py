@@ -16,7 +16,6 @@ _OFFICE = "application/vnd.openxmlformats-officedocument."
 _PLUGINS = {"pptx": "omnichunk-office", "xlsx": "omnichunk-office", "epub": "omnichunk-epub"}
 # name, what it is called, suffixes, media types, first bytes (zip archives are told apart by what they hold)
 _CONTAINERS: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...], bytes], ...] = (
-    ("pdf", "PDF files", (".pdf",), ("application/pdf",), b"%PDF-"),
     ("docx", "Word documents", (".docx", ".docm", ".dotx"), (_OFFICE + "wordprocessingml.document",), b""),
     ("pptx", "PowerPoint files", (".pptx", ".pptm"), (_OFFICE + "presentationml.presentation",), b""),
     ("xlsx", "Excel workbooks", (".xlsx", ".xlsm"), (_OFFICE + "spreadsheetml.sheet",), b""),
