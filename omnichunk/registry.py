@@ -10,6 +10,7 @@ from importlib import import_module
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from omnichunk import guard
 from omnichunk.collect import Declared, PluginInfo, label
 from omnichunk.errors import ChunkingError, LoadError, OptionError, PluginError, suggestion
 from omnichunk.model.declarations import (
@@ -78,9 +79,13 @@ class PluginRegistry(PluginSet):
         return self.declared("sinks")
 
     def renderer(self, name: str) -> Renderer:
-        """The renderer called ``name``. Raises OptionError with a suggestion when there is none."""
+        """The renderer called ``name``. Raises OptionError with a suggestion when there is none.
+
+        What its function raises becomes a PluginError that names file and plugin.
+        """
         renderer: Renderer = _named(self.declared("renderers"), name, "renderer")
-        return renderer
+        who = f"{label(self.provenance('renderers', name))}: the renderer {name}"
+        return replace(renderer, render=partial(guard.render, renderer.render, who))
 
     def parser_for(self, language: str) -> Parser | None:
         """The parser registered for a canonical language, if any; the bundled grammar serves otherwise."""
@@ -129,7 +134,7 @@ class PluginRegistry(PluginSet):
             try:
                 return known.canonical(name)
             except OptionError:
-                return name  # the language of segments that a loader makes need not be declared
+                return name  # a plugin that comes later may declare it
 
         resolved = []
         for kind, value in declared:
@@ -143,19 +148,22 @@ class PluginRegistry(PluginSet):
     def provider_for(self, language: str) -> StructureProvider:
         """The structure provider of a canonical language: a stranger that lists it, else the one the language names.
 
-        Raises PluginError when the language names a provider that nobody declares.
+        A stranger that fails finds nothing, and says so in ``errors``. Raises PluginError when the language names a
+        provider that nobody declares.
         """
-        return self._at_work(self._provider_for(language))
-
-    def _at_work(self, provider: StructureProvider) -> StructureProvider:
-        """``provider`` with the languages of this registry in force while it runs."""
-        if not self._strange["languages"]:
-            return provider
-        return replace(provider, spans=partial(import_module(LANGUAGES).using, self._languages(), provider.spans))
+        provider = self._provider_for(language)
+        strange = self._strange
+        if strange["structure"].get(provider.name) is provider:
+            who = label(self._infos[self._owner["structure", provider.name]])
+            provider = replace(provider, spans=partial(guard.spans, provider.spans, who))
+        if strange["languages"]:
+            using = import_module(LANGUAGES).using
+            provider = replace(provider, spans=partial(using, self._languages(), provider.spans))
+        return provider
 
     def _provider_for(self, language: str) -> StructureProvider:
         strange: dict[str, StructureProvider] = self._strange["structure"]
-        for provider in strange.values():
+        for provider in reversed(strange.values()):
             if language in provider.kinds:
                 return provider
         wanted = self._languages().get(language).provider
