@@ -124,10 +124,10 @@ def _leaves(message: Message) -> Iterator[Message]:
     stack = [message]
     while stack:
         part = stack.pop()
-        children = part.get_payload()
-        if part.get_content_maintype() != "multipart" or not isinstance(children, list):
+        children = _inside(part)
+        if part.get_content_maintype() != "multipart" or not children:
             yield part
-        elif part.get_content_subtype() == "alternative" and children:
+        elif part.get_content_subtype() == "alternative":
             stack.append(min(children, key=_plainness))
         else:
             stack.extend(reversed(children))
@@ -137,13 +137,23 @@ def _plainness(part: Message) -> int:
     """0 for plain text that says something, 1 for HTML, alone or with its pictures, 2 for anything else."""
     kind = part.get_content_type()
     if kind == "text/plain":
-        return 0 if (part.get_payload(decode=True) or b"").strip() else 3
+        return 0 if _data(part).strip() else 3
     return 1 if kind == "text/html" or kind.startswith("multipart/") else 2
+
+
+def _inside(part: Message) -> list[Message]:
+    payload = part.get_payload()
+    return [child for child in payload if isinstance(child, Message)] if isinstance(payload, list) else []
+
+
+def _data(part: Message) -> bytes:
+    data = part.get_payload(decode=True)
+    return data if isinstance(data, bytes) else b""
 
 
 def _text(builder: DocumentBuilder, part: Message) -> str:
     """The text of a part in the encoding it names, else in the one that omnichunk finds."""
-    data = part.get_payload(decode=True) or b""
+    data = _data(part)
     named = part.get_content_charset() or "utf-8"
     try:
         text = data.decode(named)
@@ -175,32 +185,31 @@ def _add_attachment(
 ) -> None:
     """What is attached, under its name, by the loader of its name or media type; a warning if none can read it."""
     kind = part.get_content_type()
-    name = " ".join(_SURROGATES.sub("\ufffd", part.get_filename() or "").split()) or f"attachment {number}"
-    inner = part.get_payload()
+    inside = _inside(part)
+    name = " ".join(_SURROGATES.sub("\ufffd", part.get_filename() or "").split())
+    name = name or (_header(inside[0], "Subject") if inside else "") or f"attachment {number}"
     position = {**position, "attachment": name}
-    if isinstance(inner, list) and kind.startswith("message/"):
-        if level > DEEPEST:
-            builder.warnings.append(f"{name}: lies {level} messages deep and was left out")
-            return
-        for message in inner:
-            if kind == "message/rfc822":
-                _add_message(builder, source, message, position, level)
-            else:  # a report of delivery: groups of fields
-                builder.at(**position)
-                builder.add("\n".join(f"{field}: {_header(message, field)}" for field in message))
-        return
-    data = part.get_payload(decode=True) or b""
-    if kind.startswith(UNREAD):
+    if inside and level > DEEPEST:
+        builder.warnings.append(f"{name}: lies {level} messages deep and was left out")
+    elif kind == "message/rfc822":
+        for message in inside:
+            _add_message(builder, source, message, position, level)
+    elif inside:  # a report of delivery: groups of fields
+        builder.at(**position)
+        for group in inside:
+            builder.add("\n".join(f"{field}: {_header(group, field)}" for field in group))
+    elif kind.startswith(UNREAD):
         builder.warnings.append(f"{name}: {kind} holds no text and was left out")
-        return
-    try:
-        loaded = load_document(replace(source, name=name, data=data, encoding=part.get_content_charset()), None, kind)
-    except ChunkingError as error:
-        builder.warnings.append(f"attachment {name} was left out: {error}")
-        return
-    builder.at(**position)
-    builder.add(name, "heading", level=level)
-    builder.append(loaded, level=level)
+    else:
+        inner = replace(source, name=name, data=_data(part), encoding=part.get_content_charset())
+        try:
+            loaded = load_document(inner, media_type=kind)
+        except ChunkingError as error:
+            builder.warnings.append(f"attachment {name} was left out: {error}")
+            return
+        builder.at(**position)
+        builder.add(name, "heading", level=level)
+        builder.append(loaded, level=level)
 
 
 def _is_eml(head: bytes) -> bool:

@@ -82,7 +82,7 @@ def test_attachments_go_to_other_loaders(full):
     chunks = Chunker(REGISTRY, max_chunk_size=200).chunk_bytes("a.eml", bytes(full))
     deep = next(chunk for chunk in chunks if "Deep words" in chunk.text)
     assert deep.context.heading_hierarchy[:2] == ("Größe der Kästen", "Inner")
-    assert deep.context.format_metadata["attachment"] == "notes.md"
+    assert deep.context.format_metadata["attachments"] == ["Inner", "notes.md"]
     assert "sums.csv" not in load(full, email_attachments=False).text
 
 
