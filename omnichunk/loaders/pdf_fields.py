@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 ANNOTATIONS = 2_000
 """Annotations of a page that are looked at."""
+HIDDEN = 1 << 1 | 1 << 5
+"""Flags of an annotation that no viewer shows."""
 _NO_COMMENT = frozenset(("/Link", "/Popup", "/Widget", "/PrinterMark", "/TrapNet", "/Watermark", "/Screen", "/3D"))
 
 
@@ -28,6 +30,9 @@ def fields_of(page: PageObject, annotations: bool) -> tuple[list[Line], list[Lin
             note = reference.get_object()
             subtype = note.get("/Subtype")
             shown = subtype == "/FreeText"
+            flags = note.get("/F")
+            if isinstance(flags, int) and flags & HIDDEN:
+                continue
             if subtype == "/Widget":
                 text = _value(note)
             elif annotations and subtype not in _NO_COMMENT:

@@ -15,6 +15,8 @@ from omnichunk.loaders.pdf_text import Line
 
 CHAINS = 200
 """Pieces of a page that are put in place one by one; beyond that the order of the stream stands."""
+APART = 6
+"""Ems between two lines above which something that comes later in the stream may stand between them."""
 BINS = 200
 """Vertical strips of a page in which the search for a gutter counts lines."""
 PROSE = 18
@@ -28,10 +30,18 @@ class _Chain:
     lines: list[Line]
     top: float
     bottom: float
+    left: float
+    right: float
 
     def add(self, line: Line) -> None:
         self.lines.append(line)
+        self.left, self.right = min(self.left, line.u0), max(self.right, line.u1)
         self.top, self.bottom = min(self.top, line.v), max(self.bottom, line.v)
+
+    def above(self, other: _Chain) -> bool:
+        """Whether all of it stands over ``other``, in the same column."""
+        slack = 0.5 * other.lines[0].size
+        return self.bottom <= other.top + slack and self.left < other.right and other.left < self.right
 
 
 def in_order(lines: list[Line]) -> list[Line]:
@@ -56,7 +66,7 @@ def _ordered(lines: list[Line]) -> list[Line]:
         return lines
     placed: list[_Chain] = []
     for chain in chains:
-        later = (i for i, other in enumerate(placed) if chain.bottom <= other.top + 0.5 * other.lines[0].size)
+        later = (i for i, other in enumerate(placed) if chain.above(other))
         placed.insert(next(later, len(placed)), chain)
     return [line for chain in placed for line in chain.lines]
 
@@ -66,17 +76,18 @@ def _chains(lines: list[Line]) -> list[_Chain]:
     last: Line | None = None
     for line in lines:
         if last is None or not _follows(last, line, chains[-1]):
-            chains.append(_Chain([], line.v, line.v))
+            chains.append(_Chain([], line.v, line.v, line.u0, line.u1))
         chains[-1].add(line)
         last = line
     return chains
 
 
 def _follows(last: Line, line: Line, chain: _Chain) -> bool:
-    """Whether ``line`` stands below ``last``, beside it, or at the head of a column to its right."""
-    slack = 0.8 * max(last.size, line.size)
+    """Whether ``line`` stands close below ``last``, beside it, or at the head of a column to its right."""
+    size = max(last.size, line.size)
+    slack = 0.8 * size
     if line.v >= last.v - slack:
-        return True
+        return line.v < last.v + APART * size
     return line.u0 > last.u0 + slack and line.v >= chain.top - slack
 
 

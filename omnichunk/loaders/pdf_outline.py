@@ -23,6 +23,9 @@ LINES = 3
 LONG = 120
 """Characters beyond which large or bold type is no heading."""
 
+MANY = 6
+"""Lines in large type one after the other that are no headings any more."""
+
 _WORDS = re.compile(r"\w+")
 _COUNT = re.compile(r"\d+|[ivxlc]+|[a-z]")
 _LETTERS = re.compile(r"[^\W\d_]{2}")
@@ -136,17 +139,38 @@ def mark_by_type(pages: list[list[Line]]) -> None:
     plain = bold * 3 < total
     marked: list[tuple[float, Line]] = []
     for lines in pages:
+        run: list[tuple[float, Line]] = []
         for i, line in enumerate(lines):
             size = round(line.size * 2) / 2
             larger = size >= 1.15 * body and size > body + 0.9
-            if not (larger or (plain and line.bold and size >= body)) or line.cells or line.kind:
-                continue
-            alone = larger or not _joins(lines, i)
-            if alone and len(line.text) <= LONG and _LETTERS.search(line.text) and line.text[-1] not in ".,;":
-                marked.append((size if larger else 0.0, line))
+            if larger or (plain and line.bold and size >= body and not _joins(lines, i)):
+                run.append((size if larger else 0.0, line))
+            else:
+                marked += _headings(run)
+                run = []
+        marked += _headings(run)
     ranks = {size: min(rank, DEPTH) for rank, size in enumerate(sorted({s for s, _ in marked}, reverse=True), 1)}
     for size, line in marked:
         line.level = ranks[size]
+
+
+def _headings(run: list[tuple[float, Line]]) -> list[tuple[float, Line]]:
+    """Those of several lines in large or bold type that are headings: of many, as in a figure, only the largest."""
+    if len(run) > MANY:
+        largest = max(size for size, _ in run)
+        run = [(size, line) for size, line in run if size == largest]
+    if len(run) > MANY:
+        return []
+    return [
+        (size, line)
+        for size, line in run
+        if len(line.text) <= LONG
+        and _LETTERS.search(line.text)
+        and line.text[-1] not in ".,;"
+        and not line.turn
+        and not line.cells
+        and not line.kind
+    ]
 
 
 def _joins(lines: list[Line], i: int) -> bool:

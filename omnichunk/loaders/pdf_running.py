@@ -1,7 +1,7 @@
 """Running headers and footers: lines that stand at the same height of the edge of several pages and say the same.
 
 Numbers count as equal, so "Page 3 of 9" repeats. The first occurrence stays in the text, unless it is a bare number or
-the text says the same elsewhere; the page number is known from the metadata.
+the text says the same elsewhere (the page number is known from the metadata). A page that holds nothing else keeps them.
 """
 
 from __future__ import annotations
@@ -33,12 +33,13 @@ def without_running(pages: list[list[Line]]) -> tuple[list[list[Line]], dict[str
     left_out: Counter[str] = Counter()
     kept: list[list[Line]] = []
     for lines, edge in zip(pages, edges):
+        alone = all(edge.get(id(line)) in running for line in lines)
         keep = []
         for line in lines:
             key = edge.get(id(line))
-            if key in running and key is not None:
+            if key is not None and key in running:
                 words = key[0]
-                if words in seen or words in inner or not any(c.isalpha() for c in words):
+                if not any(c.isalpha() for c in words) or (not alone and (words in seen or words in inner)):
                     left_out[words] += 1
                     continue
                 seen.add(words)

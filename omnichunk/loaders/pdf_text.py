@@ -33,6 +33,18 @@ _LIGATURES = {"\ufb05": "st"}
 _JUNK = dict.fromkeys([*range(9), *range(14, 32), 0x7F, 0xFFFE, 0xFFFF, *range(0xD800, 0xE000)])
 
 
+# Predefined maps of double-byte fonts that pypdf takes for UTF-16: name without its direction -> Python's codec.
+# "jis" is JIS X 0208 itself: EUC-JP without its high bits.
+_CODECS = {
+    "": "jis",
+    "EUC": "euc_jp",
+    **dict.fromkeys(("RKSJ", "83pv-RKSJ", "90msp-RKSJ", "90pv-RKSJ", "Add-RKSJ", "Ext-RKSJ"), "cp932"),
+    "GBKp-EUC": "gbk",
+    **dict.fromkeys(("B5pc", "HKscs-B5"), "big5hkscs"),
+    **dict.fromkeys(("KSC-EUC", "KSCpc-EUC", "KSCms-UHC", "KSCms-UHC-HW"), "cp949"),
+}
+
+
 class TooMuchWork(Exception):
     """The document has used up the operations it is allowed."""
 
@@ -91,6 +103,17 @@ class Face:
     bold: bool = False
     widths: tuple[float, ...] = ()
     mean: float = 500.0
+    codec: str = ""
+
+    def decoded(self, text: str) -> str:
+        """``text`` that was read as UTF-16 while the font has another encoding; spaces are pypdf's and stay."""
+        return " ".join([self._recoded(part) for part in text.split(" ")])
+
+    def _recoded(self, text: str) -> str:
+        data = text.encode("utf-16-be", "replace")
+        if self.codec == "jis":
+            return bytes(byte | 0x80 for byte in data).decode("euc_jp", "replace")
+        return data.decode(self.codec, "replace")
 
     def width(self, text: str) -> float:
         """Ems that ``text`` takes."""
@@ -118,6 +141,12 @@ def _face(font: Any) -> Face:
     if font is None:
         return Face()
     face = Face(bool(_BOLD.search(str(font.get("/BaseFont", "")))))
+    encoding = font.get("/Encoding")
+    if isinstance(encoding, str) and font.get("/Subtype") == "/Type0" and "/ToUnicode" not in font:
+        name = encoding.lstrip("/")
+        face.codec = _CODECS.get(
+            name[:-2].rstrip("-") if name[-2:] in ("-H", "-V") else "" if name in "HV" else "?", ""
+        )
     listed, first = font.get("/Widths"), font.get("/FirstChar")
     if font.get("/Subtype") == "/Type3" or not isinstance(first, int) or not 0 <= first < 256:
         return face
@@ -169,13 +198,11 @@ def lines_of(page: PageObject, faces: Faces, budget: Budget) -> tuple[list[Line]
             height = 1.0
         dx, dy = (a / along, b / along) if 0 < along < FAR else (1.0, 0.0)
         face = faces.of(font)
-        first, *others = text.split("\n")
-        if first:
-            runs.append(_Run(first, x, y, dx, dy, height, face))
-        for part in others:
-            runs.append(None)
+        for i, part in enumerate(text.split("\n")):
+            if i:
+                runs.append(None)
             if part:
-                runs.append(_Run(part, x, y, dx, dy, height, face))
+                runs.append(_Run(face.decoded(part) if face.codec else part, x, y, dx, dy, height, face))
 
     stopped: Exception | None = None
     try:
