@@ -13,13 +13,13 @@ from tree_sitter import QueryCursor
 
 from omnichunk.parsing import grammar as room
 from omnichunk.parsing.grammar import fallback, grammar, split, unavailable
-from omnichunk.parsing.languages import languages
+from omnichunk.parsing.languages import languages, lineage, lookup
 
 KINDS = {
     *("function", "method", "class", "interface", "struct", "enum", "trait", "module", "type", "constant", "macro"),
     "field",
 }
-TAGGED = [x.name for x in languages().values() if Path(x.folder, "tags.scm").is_file()]
+TAGGED = [x.name for x in languages().values() if any(Path(y.folder, "tags.scm").is_file() for y in lineage(x))]
 CODE = [x.name for x in languages().values() if x.provider == "code"]
 
 OUTLINES = {
@@ -230,7 +230,13 @@ def test_tables_name_what_exists(language):
         return
     kinds = {loaded.language.node_kind_for_id(i) for i in range(loaded.language.node_kind_count)}
     nodes = loaded.nodes
-    declared = nodes.attribute | nodes.wrap | nodes.open | set(nodes.only)
+    declared = (
+        nodes.attribute
+        | nodes.wrap
+        | nodes.open
+        | nodes.flat
+        | (set() if lineage(lookup(language))[1:] else set(nodes.only))
+    )
     if nodes.comment != {"comment", "line_comment", "block_comment"}:
         declared |= nodes.comment
     assert declared <= kinds

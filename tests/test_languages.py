@@ -113,3 +113,4 @@ def test_capabilities_are_consistent():
     assert "hangs" in rows["cobol"].reason
     assert rows["cobol"].extraction == "regex"
     assert rows["csharp"].extraction == "ast"
+    assert rows["vue"].extraction == rows["javascript"].extraction

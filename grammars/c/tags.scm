@@ -21,5 +21,4 @@
 (preproc_function_def name: (identifier) @name) @definition.macro
 (preproc_def name: (identifier) @name value: (_)) @definition.constant
 
-(preproc_include path: (system_lib_string) @name) @import
-(preproc_include path: (string_literal (string_content) @name)) @import
+(preproc_include path: (_) @name) @import

@@ -26,6 +26,5 @@
 (preproc_function_def name: (identifier) @name) @definition.macro
 (preproc_def name: (identifier) @name value: (_)) @definition.constant
 
-(preproc_include path: (system_lib_string) @name) @import
-(preproc_include path: (string_literal (string_content) @name)) @import
+(preproc_include path: (_) @name) @import
 (import_declaration name: (_) @name) @import

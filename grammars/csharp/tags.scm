@@ -15,11 +15,13 @@
 (indexer_declaration "this" @name) @definition.method
 (property_declaration name: (identifier) @name) @definition.field
 (event_declaration name: (identifier) @name) @definition.field
+(event_field_declaration (variable_declaration (variable_declarator name: (identifier) @name))) @definition.field
 (local_function_statement name: (identifier) @name) @definition.function
 ((field_declaration
   (modifier) @_const
   (variable_declaration (variable_declarator name: (identifier) @name))) @definition.constant
   (#eq? @_const "const"))
 
-(using_directive (qualified_name) @name) @import
-(using_directive (identifier) @name) @import
+(using_directive name: (identifier) @name (_) @source) @import
+(using_directive !name (qualified_name) @name) @import
+(using_directive !name (identifier) @name) @import

@@ -1,7 +1,7 @@
 (function_declaration name: (identifier) @name) @definition.function
 (generator_function_declaration name: (identifier) @name) @definition.function
 
-(class_declaration name: (identifier) @name) @definition.class
+(class_declaration name: (_) @name) @definition.class
 
 (method_definition name: (_) @name) @definition.method
 

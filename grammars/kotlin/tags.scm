@@ -11,4 +11,5 @@
   (variable_declaration (simple_identifier) @name)) @definition.constant
   (#eq? @_const "const"))
 
-(import_header (identifier) @name) @import
+(import_header (identifier) @name .) @import
+(import_header (identifier) @source (import_alias (_) @name)) @import

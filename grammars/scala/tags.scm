@@ -12,4 +12,7 @@
 ((val_definition pattern: (identifier) @name) @definition.constant
   (#match? @name "^[A-Z]"))
 
-(import_declaration path: (_) @name) @import
+(import_declaration . path: (_) @source (identifier) @name .) @import
+(import_declaration . path: (_) @source (namespace_wildcard) @name) @import
+(import_declaration . path: (_) @source (namespace_selectors (identifier) @name)) @import
+(import_declaration . path: (_) @source (namespace_selectors (_ alias: (_) @name))) @import

@@ -5,6 +5,8 @@
     [grammar]
     package = "tree_sitter_python"   # a wheel of its own, preferred; ``function`` if it is not ``language``
     pack = "python"                  # else the name in the language pack; the folder's name if absent
+    inherits = "javascript"          # whose queries and other tables serve too, where nothing here says otherwise
+    embeds = ["javascript", "css"]   # there is no parser: markup whose scripts and styles go to those of their languages
     unsafe = "hangs"                 # never parsed in this process
     ascii = true                     # the scanner crashes on other code points: they are masked
 
@@ -15,6 +17,8 @@
     open = [...]        # to be looked into for definitions: blocks, class bodies, conditionals
     body = [...]        # field names that hold the body of a definition; the rest is its signature
     docstring = true    # the first string in the body documents the definition
+    flat = [...]        # lists at the top that are no unit: what is in them counts as if it stood beside them
+    mark = "#"          # what comments begin with, if it is not "/"
     words = [...]       # one of them begins the line of a definition inside a function; each starts with a definition kind
                         # or a modifier of one. Without the list every function is looked through
 
@@ -30,7 +34,7 @@ opens). Captures: ``@definition.<kind>`` on the root, ``@name``, optionally ``@p
 belongs to when it stands outside); imports have ``@import`` on the root with ``@name`` and ``@source``. When several
 patterns match one node, the earliest in the file says what it is; other matches of that pattern are further names
 (``const a, b``). A function right inside a class, interface, struct, trait or enum is a method: the walker knows that,
-the patterns need not.
+the patterns need not. Inherited patterns come last; those rooted in kinds the grammar does not have are left out.
 """
 
 from __future__ import annotations
@@ -47,7 +51,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from omnichunk.errors import PluginError
 from omnichunk.model.declarations import Language
-from omnichunk.parsing.languages import PACK, lookup, pack_names, read_tables
+from omnichunk.parsing.languages import PACK, lineage, lookup, pack_names, read_tables
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -70,8 +74,10 @@ class NodeTable:
     attribute: frozenset[str] = frozenset()
     wrap: frozenset[str] = frozenset()
     open: frozenset[str] = frozenset()
+    flat: frozenset[str] = frozenset()
     body: tuple[str, ...] = ("body",)
     docstring: bool = False
+    mark: bytes = b"/"
     words: tuple[bytes, ...] = ()
     only: Mapping[str, re.Pattern[bytes]] = field(default_factory=dict)
 
@@ -87,7 +93,8 @@ class Grammar:
     origin: str
     """The module the parser came from."""
     nodes: NodeTable
-    folder: str = ""
+    folders: tuple[str, ...] = ()
+    """Where its queries are: its own folder, then those it inherits from."""
     ascii: bool = False
     _local: threading.local = field(default_factory=threading.local, repr=False)
 
@@ -132,8 +139,15 @@ class Grammar:
     @cached_property
     def patterns(self) -> Sequence[Pattern]:
         """The patterns of ``tags.scm``; none without one."""
-        path = Path(self.folder, "tags.scm")
-        return tuple(split(path.read_text("utf-8"))) if self.folder and path.is_file() else ()
+        found: list[Pattern] = []
+        for folder in self.folders:
+            path = Path(folder, "tags.scm")
+            patterns = split(path.read_text("utf-8")) if path.is_file() else ()
+            found += [p for p in patterns if folder == self.folders[0] or self._has(p.kinds)]
+        return tuple(found)
+
+    def _has(self, kinds: Iterable[str]) -> bool:
+        return all(self.language.id_for_node_kind(kind, True) for kind in kinds)
 
     def query(self, patterns: Iterable[Pattern]) -> tree_sitter.Query:
         """``patterns`` compiled, which takes up to 30 ms. Raises PluginError when one is wrong."""
@@ -142,7 +156,7 @@ class Grammar:
         try:
             return Query(self.language, "\n".join(pattern.text for pattern in patterns))
         except QueryError as error:
-            raise PluginError(f"{self.folder}/tags.scm: {error}") from None
+            raise PluginError(f"{self.folders[0]}/tags.scm: {error}") from None
 
 
 _ASCII_ONLY = bytes(range(128)) + b"x" * 128
@@ -247,6 +261,11 @@ def registered(language: str | Language) -> tuple[str, str]:
     return table.get("package", ""), table.get("pack", bare)
 
 
+def embedded(language: Language) -> tuple[str, ...]:
+    """The languages whose definitions stand in scripts and styles of ``language``; scripts come first."""
+    return tuple(read_tables(language).get("grammar", {}).get("embeds", ()))
+
+
 @cache
 def _load(language: Language) -> Grammar | str:
     tables = read_tables(language)
@@ -273,7 +292,7 @@ def _load(language: Language) -> Grammar | str:
                 f"tree-sitter:{language.name}",
                 module,
                 _nodes(tables, language),
-                language.folder,
+                tuple(inherited.folder for inherited in lineage(language) if inherited.folder),
                 bool(table.get("ascii")),
             )
         except ModuleNotFoundError:
@@ -292,6 +311,7 @@ def _nodes(tables: Mapping[str, Any], language: Language) -> NodeTable:
     given.setdefault("comment", ["comment", "line_comment", "block_comment"])
     return NodeTable(
         docstring=bool(given.pop("docstring", False)),
+        mark=given.pop("mark", "/").encode(),
         body=tuple(given.pop("body", ("body",))),
         words=tuple(word.encode() for word in given.pop("words", ())),
         only={kind: re.compile(source.encode()) for kind, source in tables.get("only", {}).items()},
