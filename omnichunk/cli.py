@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from omnichunk import ChunkingError, LoadError, OptionError, __version__
+from omnichunk.cli_inspect import add_commands
 
 if TYPE_CHECKING:
     from omnichunk import Chunk, Chunker, FileResult
@@ -40,6 +41,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Turn repositories and document collections into exact, structured, budgeted chunks for retrieval.",
 )
+add_commands(app)
 
 
 def main() -> NoReturn:

@@ -16,7 +16,6 @@ _OFFICE = "application/vnd.openxmlformats-officedocument."
 _PLUGINS = {"pptx": "omnichunk-office", "xlsx": "omnichunk-office", "epub": "omnichunk-epub"}
 # name, what it is called, suffixes, media types, first bytes (zip archives are told apart by what they hold)
 _CONTAINERS: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...], bytes], ...] = (
-    ("docx", "Word documents", (".docx", ".docm", ".dotx"), (_OFFICE + "wordprocessingml.document",), b""),
     ("pptx", "PowerPoint files", (".pptx", ".pptm"), (_OFFICE + "presentationml.presentation",), b""),
     ("xlsx", "Excel workbooks", (".xlsx", ".xlsm"), (_OFFICE + "spreadsheetml.sheet",), b""),
     (
@@ -53,7 +52,9 @@ def _is_container(head: bytes) -> bool:
 
 def _refuse(source: Source) -> NoReturn:
     by_name = (name for name, _, suffixes, _, _ in _CONTAINERS if source.name.lower().endswith(suffixes))
-    kind = next(by_name, "") or _kind(source.data[:HEAD] if isinstance(source.data, bytes) else b"")
+    kind = _kind(source.data[:HEAD]) if isinstance(source.data, bytes) else ""
+    if kind in ("", "zip"):
+        kind = next(by_name, kind)
     what = next((what for name, what, *_ in _CONTAINERS if name == kind), "files of this type")
     plugin = f"the plugin {_PLUGINS[kind]}" if kind in _PLUGINS else "a plugin that does"
     raise UnsupportedFormatError(
