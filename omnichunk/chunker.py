@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import codecs
 import os
-from collections.abc import Iterable, Iterator
-from copy import copy
-from time import perf_counter
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from omnichunk import pipeline
-from omnichunk.errors import ChunkingError, OptionError, UnsupportedFormatError
+from omnichunk.errors import OptionError
+from omnichunk.execution import asynchronous
+from omnichunk.execution.batch import files
+from omnichunk.execution.batch import items as batch_jobs
+from omnichunk.execution.engine import Engine, until
+from omnichunk.execution.run import Plan, run
 from omnichunk.finalize.chunks import counted, skipped_ranges
 from omnichunk.model.chunk import Chunk, ChunkResult, FileResult
-from omnichunk.model.document import LoadedDocument, Source, checked
+from omnichunk.model.document import LoadedDocument, checked
 from omnichunk.model.options import ChunkOptions, build
-from omnichunk.model.options import fingerprint as options_fingerprint
 from omnichunk.registry import PluginRegistry, default_registry
-from omnichunk.sizing import Sizer, make_sizer
-from omnichunk.source.decode import looks_binary
-from omnichunk.walk import EVERYTHING, Entry, walk
+from omnichunk.walk import EVERYTHING, walk
 
 _CONTAINERS = (".ipynb", ".tex", ".rst", ".pdf", ".docx")
-_DIRECTORY = ("glob", "exclude", "concurrency", "encoding", "include_hidden", "max_bytes")
-_SNIFFED = 8192
-"""Bytes of a file of a folder that are looked at before the rest is read."""
+_DIRECTORY = ("glob", "exclude", "concurrency", "encoding", "include_hidden", "max_bytes", "report_ignored", "timeout_s",
+              "memory_mb", "as_completed", "convert", "skip")  # fmt: skip
 
 
 class Chunker:
@@ -39,8 +38,17 @@ class Chunker:
         if registry is not None and not isinstance(registry, PluginRegistry):
             raise TypeError(f"Chunker(): registry must be a PluginRegistry, not {type(registry).__name__}.")
         self.registry = registry if registry is not None else default_registry().snapshot()
-        self.options = build("Chunker()", None, options, self.registry.loader_options())
-        self._sizer = self._make_sizer(self.options)
+        options_given = build("Chunker()", None, options, self.registry.loader_options())
+        self._engine = Engine(options_given, self.registry)
+
+    @property
+    def options(self) -> ChunkOptions:
+        """The configuration, frozen."""
+        return self._engine.options
+
+    def measure(self, text: str) -> int:
+        """The size of ``text`` in the unit that budgets are counted in."""
+        return self._engine.sizer.count(text)
 
     def chunk(self, filepath: str | os.PathLike[str], content: str, **options: Any) -> list[Chunk]:
         """The chunks of a text; ``filepath`` labels it and tells its format."""
@@ -63,10 +71,10 @@ class Chunker:
                 f"{name}: chunk_with_manifest() takes canonical text, and this name is that of a container. "
                 "Use chunk_file(), or pass the extracted text under another name."
             )
-        checked_options = self._options(where, options)
-        loaded = pipeline.load(name, _text(where, content), checked_options, self.registry)
-        source = pipeline.describe_source(name, loaded, checked_options)
-        chunks = counted(self._run(name, loaded, checked_options))
+        engine = self._under(where, options)
+        loaded = engine.load(name, _text(where, content))
+        source = pipeline.describe_source(name, loaded, engine.options)
+        chunks = counted(engine.chunks(name, loaded))
         gaps = skipped_ranges(chunks, len(loaded.text.encode("utf-8")))
         diagnostics = chunks[0].context.parse_errors if chunks else loaded.warnings
         return ChunkResult(source, tuple(chunks), gaps, tuple(diagnostics))
@@ -82,8 +90,8 @@ class Chunker:
     def chunk_loaded(self, filepath: str | os.PathLike[str], loaded: LoadedDocument, **options: Any) -> list[Chunk]:
         """The chunks of a document that a loader, or the caller, has made."""
         name = _label("chunk_loaded()", filepath)
-        checked_options = self._options("chunk_loaded()", options)
-        return counted(self._run(name, checked(loaded, name), checked_options))
+        engine = self._under("chunk_loaded()", options)
+        return counted(engine.chunks(name, checked(loaded, name)))
 
     def chunk_bytes(
         self,
@@ -97,9 +105,8 @@ class Chunker:
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise TypeError(f"chunk_bytes(): data must be bytes, not {type(data).__name__}; use chunk() for a str.")
         _check_encoding("chunk_bytes()", encoding)
-        checked_options = self._options("chunk_bytes()", options)
-        loaded = pipeline.load(label, bytes(data), checked_options, self.registry, encoding)
-        return counted(self._run(label, loaded, checked_options))
+        engine = self._under("chunk_bytes()", options)
+        return counted(engine.chunks(label, engine.load(label, bytes(data), encoding)))
 
     def chunk_directory(
         self,
@@ -125,95 +132,109 @@ class Chunker:
         *,
         max_bytes: int | None = None,
         report_ignored: bool = False,
+        timeout_s: float | None = None,
+        memory_mb: int | None = None,
+        as_completed: bool = False,
+        convert: Callable[[FileResult], Any] | None = None,
+        skip: Callable[[str], bool] | None = None,
         **options: Any,
-    ) -> Iterator[FileResult]:
-        """The results of ``chunk_directory``, each made when it is asked for.
+    ) -> Iterator[Any]:
+        """The results of ``chunk_directory``, each made when it is asked for; closing the iterator ends all that runs.
 
-        ``glob``, ``exclude``, ``include_hidden``, ``max_bytes``: which files, see ``walk``. A ChunkingError makes its
-        file ``failed`` and the run goes on; a format nobody reads and a binary file are ``skipped``. What the caller's
-        rules or ignore files leave out is reported, as skipped, only with ``report_ignored``. Raises LoadError when
-        ``path`` is no folder, OptionError for what would be wrong for every file; exceptions of the caller's own
-        callables propagate.
+        ``glob``, ``exclude``, ``include_hidden``, ``max_bytes``: which files, see ``walk``; ``skip(path)``: which of
+        these to leave out. A ChunkingError makes its file ``failed`` and the run goes on; a format nobody reads and a
+        binary file are ``skipped``. What the caller's rules or ignore files leave out is reported, as skipped, only
+        with ``report_ignored``.
+
+        ``concurrency``: files at once; more than one, or a limit, runs them in worker processes. ``timeout_s``,
+        ``memory_mb``: most a file may take (120 and 2,048 when only workers are asked for). A file whose worker is too
+        slow, too large, or dies is done again as plain text, which its diagnostics tell, and ``failed`` after that. A
+        callable that cannot be sent to a worker makes all run in threads, which the diagnostics tell, too.
+        ``as_completed``: results in the order in which they are ready. ``convert``: called with each result where it
+        was made; what it returns comes instead of it, which spares the way of the chunks to this process.
+
+        Raises LoadError when ``path`` is no folder, OptionError for what would be wrong for every file; exceptions of
+        the caller's own callables propagate.
         """
         where = "chunk_directory()"
-        if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
-            raise OptionError(f"{where}: concurrency={concurrency!r}; a whole number of at least 1 is needed.")
-        if concurrency > 1:
-            raise OptionError(
-                f"{where}: concurrency={concurrency}; this version runs one file after the other. Leave it at 1."
-            )
+        plan = Plan(where, concurrency, timeout_s, memory_mb, as_completed, convert)
         _check_encoding(where, encoding)
-        worker = copy(self)
-        worker.options = self._options(where, options)
-        if worker.options is not self.options:
-            worker._sizer = worker._make_sizer(worker.options)
-        if worker.options.source_id is not None:
+        engine = self._under(where, options)
+        if engine.options.source_id is not None:
             raise OptionError(f"{where}: source_id names a single source; files of a folder are named by their paths.")
         entries = walk(path, glob, exclude, include_hidden, max_bytes)
-        return (worker._result(e, encoding) for e in entries if report_ignored or e.verdict != "ignored")
+        return run(engine, files(entries, encoding, report_ignored, skip), plan)
 
-    def _result(self, entry: Entry, encoding: str | None) -> FileResult:
-        name = entry.path
-        if entry.verdict == "failed":
-            return FileResult(name, error=f"{name}: {entry.reason}.", outcome="failed")
-        if entry.verdict != "found":
-            return FileResult(name, error=entry.reason, outcome="skipped", size=entry.size)
-        started = perf_counter()
-        chunks: list[Chunk] = []
-        notes: tuple[str, ...] = ()
-        error, outcome = None, "ok"
+    def batch(self, items: Iterable[Mapping[str, Any]], concurrency: int = 1, **how: Any) -> list[FileResult]:
+        """A result for every item, in their order; see ``iter_batch``."""
+        return list(self.iter_batch(list(items), concurrency, **how))
+
+    def iter_batch(
+        self,
+        items: Iterable[Mapping[str, Any]],
+        concurrency: int = 1,
+        *,
+        timeout_s: float | None = None,
+        memory_mb: int | None = None,
+        as_completed: bool = False,
+        convert: Callable[[FileResult], Any] | None = None,
+    ) -> Iterator[Any]:
+        """The results of items ``{"filepath": …, "code": …, **options}``, each made when it is asked for.
+
+        Without ``code`` the file itself is read. A list is checked as a whole before anything runs. For the rest see
+        ``iter_directory``; what cannot be chunked is ``failed``, since it was named.
+        """
+        plan = Plan("batch()", concurrency, timeout_s, memory_mb, as_completed, convert)
+        jobs = batch_jobs("batch()", items, self._engine)
+        return run(self._engine, list(jobs) if isinstance(items, Sequence) else jobs, plan)
+
+    async def achunk(self, filepath: str | os.PathLike[str], content: str, **options: Any) -> list[Chunk]:
+        """``chunk`` beside an event loop, in a thread; cancelling ends it at the next chunk."""
+        name, text, engine = self._asked("achunk()", filepath, content, options)
+        return await asynchronous.call(lambda gone: counted(until(gone, engine.chunks(name, engine.load(name, text)))))
+
+    def astream(
+        self, filepath: str | os.PathLike[str], content: str, buffer_size: int = 8, **options: Any
+    ) -> AsyncGenerator[Chunk, None]:
+        """``stream`` beside an event loop: made in a thread that is at most ``buffer_size`` chunks ahead.
+
+        Leaving early, by ``aclose()`` or cancellation, ends the thread at the next chunk and waits for that.
+        """
+        asynchronous.check_buffer("astream()", buffer_size)
+        name, text, engine = self._asked("astream()", filepath, content, options)
+        return asynchronous.produce(lambda gone: until(gone, engine.chunks(name, engine.load(name, text))), buffer_size)
+
+    async def abatch(self, items: Iterable[Mapping[str, Any]], concurrency: int = 1, **how: Any) -> list[FileResult]:
+        """``batch`` beside an event loop; cancelling ends it, workers included, at the next result."""
+        results = asynchronous.produce(lambda gone: self.iter_batch(list(items), concurrency, **how), concurrency)
         try:
-            if encoding is None and self._is_binary(name):
-                error, outcome = "binary", "skipped"
-            else:
-                loaded = pipeline.load(name, pipeline.read(name), self.options, self.registry, encoding)
-                chunks = counted(self._run(name, loaded, self.options))
-                notes = chunks[0].context.parse_errors if chunks else tuple(loaded.warnings)
-        except OptionError:
-            raise
-        except UnsupportedFormatError:
-            error, outcome = "format not supported", "skipped"
-        except ChunkingError as raised:
-            error, outcome = str(raised), "failed"
-        return FileResult(name, tuple(chunks), error, outcome, notes, perf_counter() - started, entry.size)
+            return [result async for result in results]
+        finally:
+            await results.aclose()
 
-    def _is_binary(self, path: str) -> bool:
-        """Whether a file that no loader of a container would be given looks like none of text."""
-        try:
-            with open(path, "rb") as file:
-                head = file.read(_SNIFFED)
-        except OSError:
-            return False  # reading it as a whole says what is wrong
-        return bool(looks_binary(head)) and not self.registry.loader_for(Source(path, head), self.options.loader).binary
+    def _under(self, where: str, given: dict[str, Any]) -> Engine:
+        if not given:
+            return self._engine
+        return self._engine.under(build(where, self.options, given, self.registry.loader_options()))
 
-    def _options(self, where: str, given: dict[str, Any]) -> ChunkOptions:
-        return build(where, self.options, given, self.registry.loader_options()) if given else self.options
-
-    def _make_sizer(self, options: ChunkOptions) -> Sizer:
-        return make_sizer(options, self.registry.tokenizers())
+    def _asked(
+        self, where: str, filepath: str | os.PathLike[str], content: str, given: dict[str, Any]
+    ) -> tuple[str, str, Engine]:
+        return _label(where, filepath), _text(where, content), self._under(where, given)
 
     def _text(
         self, where: str, filepath: str | os.PathLike[str], content: str, given: dict[str, Any]
     ) -> Iterator[Chunk]:
-        name = _label(where, filepath)
-        text = _text(where, content)
-        options = self._options(where, given)
-        return self._run(name, pipeline.load(name, text, options, self.registry), options)
+        name, text, engine = self._asked(where, filepath, content, given)
+        return engine.chunks(name, engine.load(name, text))
 
     def _file(
         self, where: str, path: str | os.PathLike[str], encoding: str | None, given: dict[str, Any]
     ) -> Iterator[Chunk]:
         _check_encoding(where, encoding)
-        options = self._options(where, given)
+        engine = self._under(where, given)
         name = os.fsdecode(path)
-        return self._run(name, pipeline.load(name, pipeline.read(path), options, self.registry, encoding), options)
-
-    def _run(self, name: str, loaded: LoadedDocument, options: ChunkOptions) -> Iterator[Chunk]:
-        same = options is self.options
-        sizer = self._sizer if same else self._make_sizer(options)
-        source = pipeline.describe_source(name, loaded, options)
-        fingerprint = f"{options_fingerprint(options)}:{self.registry.fingerprint}"
-        return pipeline.stream(name, loaded, source, options, self.registry, sizer, fingerprint)
+        return engine.chunks(name, engine.load(name, pipeline.read(path), encoding))
 
 
 def _label(where: str, filepath: str | os.PathLike[str]) -> str:
@@ -277,6 +298,5 @@ def chunk_loaded_document(
                 f"chunk_loaded_document(): options is {type(options).__name__}; a ChunkOptions is needed. "
                 "Give single options by name."
             )
-        chunker.options = options
-        chunker._sizer = chunker._make_sizer(options)
+        chunker._engine = Engine(options, chunker.registry)
     return chunker.chunk_loaded(filepath, loaded, **more)

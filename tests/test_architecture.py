@@ -32,13 +32,16 @@ ORDER = {
     "finalize": 8,
     "pipeline": 9,
     "serialization": 9,
-    "chunker": 10,
+    "execution": 10,
+    "chunker": 11,
     "walk": 3,
+    "text": 3,
+    "streaming": 6,
 }
 # What only speaks to the package as a stranger would: `from omnichunk import …`.
 STRANGERS = {"cli", "cli_output", "cli_inspect", "__main__", "testing"}
 # What calls the code of strangers.
-GUARDED = {"plugins", "registry", "declared", "collect", "guard", "structure", "sizing", "testing"}
+GUARDED = {"plugins", "registry", "declared", "collect", "guard", "structure", "sizing", "execution", "testing"}
 FILES = sorted(p for p in PACKAGE.rglob("*.py") if "grammars" not in p.relative_to(PACKAGE).parts)
 
 

@@ -286,7 +286,9 @@ def test_what_rules_leave_out_is_reported_on_request(tmp_path):
 def test_wrong_options_are_refused_before_any_file(tmp_path):
     chunker = Chunker()
     for options, message in [
-        ({"concurrency": 2}, "one file after the other"),
+        ({"concurrency": 1.5}, "at least 1"),
+        ({"timeout_s": 0}, "seconds above 0"),
+        ({"memory_mb": True}, "whole number"),
         ({"concurrency": 0}, "at least 1"),
         ({"source_id": "x"}, "single source"),
         ({"max_chunk_sise": 3}, 'did you mean "max_chunk_size"'),
