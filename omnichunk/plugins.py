@@ -43,10 +43,12 @@ BUILTINS: Mapping[str, tuple[str, ...]] = {
     "loaders": (
         "omnichunk.loaders.notebook",
         "omnichunk.loaders.pdf",
+        "omnichunk.loaders.docx",
         "omnichunk.loaders.containers",
         "omnichunk.loaders.text",
     ),
     "structure": tuple(dict.fromkeys(BUILTIN_PROVIDERS.values())),
+    "strategies": ("omnichunk.streaming.builtin",),
 }
 """Kind of declaration -> the built-in plugins that add some, in the order they are asked."""
 
@@ -166,6 +168,8 @@ class PluginSet:
         info = row_of(entry)
         for name in (info.name, f"{info.name} ({info.distribution})", f"{info.name} ({info.target})"):
             there = self._infos.get(name)
+            if name in _BUILTIN_NAMES:
+                continue
             if there is None or (there.origin, there.distribution, there.target) == (
                 info.origin,
                 info.distribution,
@@ -185,26 +189,26 @@ class PluginSet:
 
     def _declared_by(self, plugin: object, info: PluginInfo) -> list[Declared]:
         """What the hooks of a stranger return, checked and in the form it is looked up in. Raises PluginError."""
-        if info.name in self._plugins or info.name in _BUILTIN_NAMES:
+        if info.name in self._plugins or info.name in _BUILTIN_NAMES or self._manager.has_plugin(info.name):
             raise ConflictError(f'plugin "{info.name}" is registered already; give this one another name.')
         if name := self._name_of(plugin):
             raise ConflictError(f'{label(info)}: the same plugin is registered already, as "{name}".')
         try:
-            found = collected(self._manager, plugin, info.name)
-            return self._resolved([Declared(kind, sound(value)) for kind, value in found])
+            return [d._replace(value=sound(d.value)) for d in collected(self._manager, plugin, info.name)]
         except (Exception, SystemExit) as error:
             self._forget(info.name)
             raise PluginError(f"{label(info)}: {_message(error)}") from error
 
-    def _resolved(self, declared: list[Declared]) -> list[Declared]:
+    def _resolved(self, declared: list[Declared], who: str) -> list[Declared]:
         """``declared`` with languages under their canonical names, where it refers to some."""
         return declared
 
     def _admit(self, plugin: object, info: PluginInfo, declared: list[Declared], overwrite: bool) -> None:
         """Take over all that a plugin declares, or raise and leave everything as it was."""
         try:
+            declared = self._resolved(declared, label(info))
             self._check(declared, label(info), overwrite)
-        except ConflictError:
+        except PluginError:
             self._forget(info.name)
             raise
         self._take(declared, info.name)
@@ -223,7 +227,7 @@ class PluginSet:
                     claimed.update(((kind, claim), self._owner[kind, key]) for claim in claims)
         own: dict[tuple[str, str], str] = {}
         for d in declared:
-            thing = d.kind.removesuffix("s")
+            thing = type(d.value).__name__
             if d.key in RESERVED.get(d.kind, ()):
                 raise ConflictError(f'{who}: {thing} "{d.key}" has a meaning of its own; choose another name.')
             for claim in (f"{d.key!r}", *sorted(claims_of(d.value))):

@@ -20,6 +20,7 @@ from omnichunk.model.declarations import (
     Parser,
     Renderer,
     Sink,
+    Strategy,
     StructureProvider,
     Tokenizer,
 )
@@ -78,6 +79,10 @@ class PluginRegistry(PluginSet):
         """The sinks plugins add, by name."""
         return self.declared("sinks")
 
+    def strategies(self) -> Mapping[str, Strategy]:
+        """The strategies for streams of text, by name."""
+        return self.declared("strategies")
+
     def renderer(self, name: str) -> Renderer:
         """The renderer called ``name``. Raises OptionError with a suggestion when there is none.
 
@@ -118,10 +123,10 @@ class PluginRegistry(PluginSet):
             self._lookup = lookup
         return lookup[1]
 
-    def _resolved(self, declared: list[Declared]) -> list[Declared]:
+    def _resolved(self, declared: list[Declared], who: str) -> list[Declared]:
         """``declared`` with parsers and providers under canonical names, languages declared beside them included.
 
-        Raises OptionError with a suggestion for a parser of a language that is unknown.
+        Raises PluginError with a suggestion for a parser of a language that is unknown.
         """
         if all(d.kind not in ("parsers", "structure") for d in declared):
             return declared
@@ -139,7 +144,10 @@ class PluginRegistry(PluginSet):
         resolved = []
         for kind, value in declared:
             if kind == "parsers":
-                value = replace(value, language=known.canonical(value.language))
+                try:
+                    value = replace(value, language=known.canonical(value.language))
+                except OptionError as error:
+                    raise PluginError(f"{who}: parser: {error}") from None
             elif kind == "structure":
                 value = replace(value, kinds=tuple(map(canonical, value.kinds)))
             resolved.append(Declared(kind, value))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import sys
 from types import ModuleType, SimpleNamespace
@@ -87,7 +88,7 @@ def test_declarations_of_a_plugin_are_found():
     assert PluginRegistry().detect("x.srts") == ""
     row = next(row for row in registry.plugins() if row.name == "Subtitles")
     assert row.version == "1.2"
-    assert row.adds == ("languages:srt-script", "loaders:srt", "structure:srt") or "loaders:srt" in row.adds
+    assert row.adds == ("languages:srt-script", "loaders:srt", "structure:srt")
 
 
 def test_every_built_in_language_has_a_provider():
@@ -146,6 +147,10 @@ def test_conflicts_are_errors_unless_meant():
         ("omnichunk_loader", [], 'no hook "omnichunk_loader"; did you mean "omnichunk_loaders"'),
         ("omnichunk_loaders", [3], "returned a int; it returns Loader declarations"),
         ("omnichunk_loaders", None, "raised TypeError"),
+        ("omnichunk_loaders", "srt", "returned a str; it returns Loader declarations"),
+        ("omnichunk_loaders", Loader("srt", load), "returned one Loader; it returns a list of them"),
+        ("omnichunk_loaders", itertools.repeat(Loader("srt", load)), "more than 10,000 declarations"),
+        ("omnichunk_loaders", [Loader("srt", load)] * 2, "declares Loader 'srt' twice"),
     ],
 )
 def test_a_plugin_that_breaks_its_promise(hook, returned, message):
@@ -177,6 +182,7 @@ def test_entry_points_are_isolated(monkeypatch):
     monkeypatch.delenv(plugins.DISABLE, raising=False)
     registry = PluginRegistry(block=["unwanted"])
     rows = {row.name: row for row in registry.load_entry_points()}
+    assert {row.name: row for row in registry.load_entry_points()} == rows
     assert rows["bad"].state == "failed"
     assert rows["bad"].error == "RuntimeError: no such library"
     assert (rows["good"].state, rows["good"].version, rows["good"].origin) == ("loaded", "0.1", "entry point")
