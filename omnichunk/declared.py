@@ -16,6 +16,7 @@ from omnichunk.model.declarations import (
     Parser,
     Renderer,
     Sink,
+    Strategy,
     StructureProvider,
     Tokenizer,
 )
@@ -30,6 +31,7 @@ KINDS: Mapping[str, type] = {
     "renderers": Renderer,
     "formatters": Formatter,
     "sinks": Sink,
+    "strategies": Strategy,
 }
 """What a hook ``omnichunk_<kind>`` returns."""
 RESERVED: Mapping[str, frozenset[str]] = {

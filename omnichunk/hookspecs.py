@@ -18,6 +18,7 @@ from omnichunk.model.declarations import (
     Parser,
     Renderer,
     Sink,
+    Strategy,
     StructureProvider,
     Tokenizer,
 )
@@ -68,3 +69,8 @@ def omnichunk_formatters() -> Iterable[Formatter]:  # type: ignore[empty-body]
 @hookspec
 def omnichunk_sinks() -> Iterable[Sink]:  # type: ignore[empty-body]
     """Return sinks: where finished chunks can be written, by the scheme of a URL."""
+
+
+@hookspec
+def omnichunk_strategies() -> Iterable[Strategy]:  # type: ignore[empty-body]
+    """Return strategies that cut a stream of text into pieces, to be chosen with ``chunk_stream(deltas, "name")``."""

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from omnichunk.model.chunk import Chunk, ChunkContext
     from omnichunk.model.document import LoadedDocument, Source
     from omnichunk.model.span import Structure
+    from omnichunk.streaming.protocol import ChunkingStrategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,3 +118,11 @@ class Sink:
 
     name: str
     open: Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """``make(**options)`` gives a `ChunkingStrategy` for streams of text, to be chosen by name."""
+
+    name: str
+    make: Callable[..., ChunkingStrategy]

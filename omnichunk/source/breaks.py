@@ -16,7 +16,16 @@ from itertools import pairwise
 from omnichunk.model.span import Strength
 from omnichunk.source.graphemes import cluster_end, cluster_start, joined
 
-__all__ = ["BLANK_LINE", "NOT_SPACE", "blank", "cluster_start", "pieces", "sentence_ends", "sentence_pattern"]
+__all__ = [
+    "BLANK_LINE",
+    "NOT_SPACE",
+    "blank",
+    "cluster_start",
+    "last_break",
+    "pieces",
+    "sentence_ends",
+    "sentence_pattern",
+]
 
 After = Callable[[str, int, int, int], int]
 Ladder = tuple[tuple[Strength, After], ...]
@@ -91,6 +100,25 @@ def sentence_ends(text: str, start: int, end: int) -> Iterator[int]:
         while start < paragraph:
             start = after(text, start, 1, paragraph)
             yield start
+
+
+def last_break(text: str, lower: int, stop: int) -> tuple[int, Strength]:
+    """The last break of ``text`` in ``[lower, stop)`` on the highest rung that has one there, and its strength.
+
+    For prose; code points, ``0 < lower < stop <= len(text)``; ``text[stop:]`` changes nothing. Without a break there,
+    the last one before; without any, the start of the last cluster, or, inside a single one, ``stop - 1``.
+    """
+    ladder = _ladder(text[:stop].isascii(), "wrapped" if _wrapped(text, 0, stop) else "lines")
+    rungs = (Strength.BLOCK, _block(text, 0, stop)), *ladder[:-2]
+    for first in (lower, 1):
+        for strength, after in rungs:
+            end = after(text, 0, first, stop)
+            if end < stop:
+                while (following := after(text, end, 1, stop)) < stop:
+                    end = following
+                return end, strength
+    end = cluster_start(text, stop - 1, 0)
+    return (end, Strength.CLUSTER) if end else (stop - 1, Strength.CODE_POINT)
 
 
 def pieces(

@@ -1,0 +1,254 @@
+"""Sentences, words, paragraphs, lines, JSON Lines: strategies whose boundaries one expression or `str` method finds.
+
+Each comes in two forms that give the same pieces: ``split`` and ``flush`` over a whole text, written to be read, and a
+scanner over deltas, written to look at no character twice unless a boundary may lie astride two deltas.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from omnichunk.streaming.protocol import ChunkingStrategy, Scanner
+
+_SENTENCE_END = re.compile(r"[.!?][\"'”’)]?\s+")
+_PARAGRAPH_END = re.compile(r"\n\n+"), re.compile(r"\n\r?\n(?:\r?\n)*")
+_LINE_ENDS = re.compile(r"\n+"), re.compile(r"(?:\r?\n)+")
+_JSON_SPACE = " \t\r\n\x1e\ufeff"  # with the record separator of RFC 7464 and the byte order mark
+
+
+class SentenceChunker(ChunkingStrategy):
+    """Sentences: up to ``.``, ``!`` or ``?``, perhaps one closing quote or parenthesis, before white space.
+
+    White space around sentences is dropped. Abbreviations end a sentence, as the rule has it.
+    """
+
+    boundary = "sentence"
+
+    def split(self, accumulated_text: str) -> list[str]:
+        return _sentences(accumulated_text)[0]
+
+    def flush(self, accumulated_text: str) -> list[str]:
+        """The rest, without white space around it."""
+        rest = accumulated_text[_sentences(accumulated_text)[1] :].strip()
+        return [rest] if rest else []
+
+    def scanner(self) -> Scanner:
+        return _SentenceScanner()
+
+
+def _sentences(text: str) -> tuple[list[str], int]:
+    """The complete sentences of ``text``, and where the next one starts."""
+    pieces = []
+    start = 0
+    for found in _SENTENCE_END.finditer(text):
+        end = found.end()
+        pieces.append(text[start:end].strip())
+        start = end
+    return pieces, start
+
+
+class _SentenceScanner(Scanner):
+    __slots__ = ("tail",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tail = ""  # the last two code points, if a mark is among them
+
+    def feed(self, delta: str) -> list[str]:
+        self.parts.append(delta)
+        if not self.tail and not ("." in delta or "!" in delta or "?" in delta):
+            return []
+        window = self.tail + delta
+        pieces: list[str] = []
+        last = window[-2:]
+        if _SENTENCE_END.search(window):
+            text = "".join(self.parts)
+            pieces, end = _sentences(text)
+            self.parts = [text[end:]] if end < len(text) else []
+            last = text[max(end, len(text) - 2) :]
+        self.tail = last if "." in last or "!" in last or "?" in last else ""
+        return pieces
+
+    def flush(self) -> list[str]:
+        rest = "".join(self.parts).strip()
+        return [rest] if rest else []
+
+
+class WordChunker(ChunkingStrategy):
+    """Words: what lies between white space."""
+
+    boundary = "word"
+
+    def split(self, accumulated_text: str) -> list[str]:
+        words = accumulated_text.split()
+        if words and not accumulated_text[-1].isspace():
+            words.pop()
+        return words
+
+    def flush(self, accumulated_text: str) -> list[str]:
+        """The last word, if no white space follows it."""
+        return [] if accumulated_text[-1:].isspace() else accumulated_text.rsplit(None, 1)[-1:]
+
+    def scanner(self) -> Scanner:
+        return _WordScanner()
+
+
+class _WordScanner(Scanner):
+    __slots__ = ()
+
+    def feed(self, delta: str) -> list[str]:
+        words = delta.split()
+        parts = self.parts
+        if len(words) == 1 and len(words[0]) == len(delta):
+            parts.append(delta)
+            return []
+        if parts and delta:
+            if not words or delta[0].isspace():
+                words.insert(0, "".join(parts))
+            else:
+                words[0] = "".join(parts) + words[0]
+            self.parts = []
+        if words and not delta[-1].isspace():
+            self.parts = [words.pop()]
+        return words
+
+    def flush(self) -> list[str]:
+        return ["".join(self.parts)] if self.parts else []
+
+
+class ParagraphChunker(ChunkingStrategy):
+    """Paragraphs: what lies between two or more line feeds, to the character. ``crlf``: those after CR count as well."""
+
+    boundary = "paragraph"
+
+    def __init__(self, crlf: bool = False) -> None:
+        if not isinstance(crlf, bool):
+            raise TypeError(f"ParagraphChunker(): crlf must be bool, not {type(crlf).__name__}.")
+        self.crlf = crlf
+
+    def split(self, accumulated_text: str) -> list[str]:
+        return self._parted(accumulated_text)[:-1]
+
+    def flush(self, accumulated_text: str) -> list[str]:
+        """The rest as it is, unless the text ends in a boundary."""
+        rest = self._parted(accumulated_text)[-1]
+        return [rest] if rest else []
+
+    def _parted(self, text: str) -> list[str]:
+        """The complete paragraphs, and the fragment, which may be empty."""
+        if self.crlf:
+            *whole, rest = _PARAGRAPH_END[1].split(text)
+            return [*filter(None, [part.removesuffix("\r") for part in whole]), rest]
+        first, *others = text.split("\n\n")
+        *whole, rest = first, *[part.lstrip("\n") for part in others]
+        return [*filter(None, whole), rest]
+
+    def scanner(self) -> Scanner:
+        return _ParagraphScanner(self)
+
+
+class _ParagraphScanner(Scanner):
+    __slots__ = ("end", "fresh", "line_ends", "parted", "tail")
+
+    def __init__(self, strategy: ParagraphChunker) -> None:
+        super().__init__()
+        self.parted = strategy._parted
+        self.end, self.line_ends = _PARAGRAPH_END[strategy.crlf], _LINE_ENDS[strategy.crlf]
+        self.tail = ""  # the line end, or the piece of one, at the end of what is pending
+        self.fresh = False  # whether what is pending belongs to the boundary before, or may do so
+
+    def feed(self, delta: str) -> list[str]:
+        parts = self.parts
+        if not self.tail and "\n" not in delta and not self.fresh:
+            parts.append(delta)
+            return []
+        if self.fresh:
+            delta = "".join(parts) + delta
+            if ends := self.line_ends.match(delta):
+                delta = delta[ends.end() :]
+            self.parts = parts = []
+            self.fresh = delta in ("", "\r")
+        window = self.tail + delta
+        parts.append(delta)
+        pieces: list[str] = []
+        if self.end.search(window):
+            *pieces, rest = self.parted("".join(parts))
+            self.parts = [rest]
+            self.fresh = rest in ("", "\r")
+            window = rest
+        last = window[-2:]
+        self.tail = last[-1:] if last[-1:] == "\n" else last if last == "\n\r" else ""
+        return pieces
+
+    def flush(self) -> list[str]:
+        rest = "".join(self.parts)
+        return [rest] if rest else []
+
+
+class LineChunker(ChunkingStrategy):
+    """Lines, which end at ``\\n`` only: without their line end and without empty ones, or, with ``keep_ends``, as is."""
+
+    boundary = "line"
+
+    def __init__(self, keep_ends: bool = False) -> None:
+        if not isinstance(keep_ends, bool):
+            raise TypeError(f"LineChunker(): keep_ends must be bool, not {type(keep_ends).__name__}.")
+        self.keep_ends = keep_ends
+
+    def split(self, accumulated_text: str) -> list[str]:
+        return self._cleaned(accumulated_text.split("\n")[:-1])
+
+    def flush(self, accumulated_text: str) -> list[str]:
+        """The line that has no end yet."""
+        return self._last(accumulated_text[accumulated_text.rfind("\n") + 1 :])
+
+    def scanner(self) -> Scanner:
+        return _LineScanner(self._cleaned, self._last)
+
+    def _cleaned(self, lines: list[str]) -> list[str]:
+        if self.keep_ends:
+            return [line + "\n" for line in lines]
+        return [text for line in lines if (text := line.removesuffix("\r"))]
+
+    def _last(self, line: str) -> list[str]:
+        return [line] if line else []
+
+
+class JSONLinesChunker(LineChunker):
+    """Records of JSON Lines (or of RFC 7464): every line that is not blank, without white space around it.
+
+    The records are whole, but not parsed: whether they are JSON shows when they are read.
+    """
+
+    boundary = "record"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def _cleaned(self, lines: list[str]) -> list[str]:
+        return [text for line in lines if (text := line.strip(_JSON_SPACE))]
+
+    def _last(self, line: str) -> list[str]:
+        return self._cleaned([line])
+
+
+class _LineScanner(Scanner):
+    __slots__ = ("cleaned", "last")
+
+    def __init__(self, cleaned: Callable[[list[str]], list[str]], last: Callable[[str], list[str]]) -> None:
+        super().__init__()
+        self.cleaned = cleaned
+        self.last = last
+
+    def feed(self, delta: str) -> list[str]:
+        self.parts.append(delta)
+        if "\n" not in delta:
+            return []
+        lines = "".join(self.parts).split("\n")
+        rest = lines.pop()
+        self.parts = [rest] if rest else []
+        return self.cleaned(lines)
+
+    def flush(self) -> list[str]:
+        return self.last("".join(self.parts))
