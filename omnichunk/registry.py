@@ -26,6 +26,7 @@ from omnichunk.model.declarations import (
 )
 from omnichunk.model.document import LoadedDocument, Source, checked
 from omnichunk.plugins import BUILTIN_PROVIDERS, LANGUAGES, PluginSet
+from omnichunk.source.zipped import zip_media_type
 
 if TYPE_CHECKING:
     from omnichunk.model.chunk import Chunk
@@ -188,8 +189,9 @@ class PluginRegistry(PluginSet):
     def loader_for(self, source: Source, explicit: str | None = None, media_type: str = "") -> Loader:
         """The loader of ``source``: the one named, else by suffix, else by media type, else by content, else ``text``.
 
-        Strangers are asked before built-ins, the latest first. A name that is a language's is text by suffix. Raises
-        OptionError with a suggestion when there is no loader called ``explicit``.
+        Strangers are asked before built-ins, the latest first. A name that is a language's is text by suffix. By content
+        means that ``sniff`` says so, or that it is a zip archive that holds what has one of the loader's media types.
+        Raises OptionError with a suggestion when there is no loader called ``explicit``.
         """
         loaders = self.loaders()
         if explicit is not None:
@@ -209,8 +211,9 @@ class PluginRegistry(PluginSet):
         for loader in order:
             if media_type and media_type in loader.media_types:
                 return loader
+        inside = zip_media_type(head)
         for loader in order:
-            if head and loader.sniff is not None and self._sniffs(loader, head):
+            if (inside and inside in loader.media_types) or (head and loader.sniff and self._sniffs(loader, head)):
                 return loader
         return _named(loaders, DEFAULT_LOADER, "loader")
 

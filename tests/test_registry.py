@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import pickle
 import sys
+import zipfile
 from types import ModuleType, SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from omnichunk import (
     FormatSegment,
@@ -23,6 +27,7 @@ from omnichunk import (
     hookimpl,
     plugins,
 )
+from omnichunk.source.zipped import zip_kind
 
 
 def load(source):
@@ -232,3 +237,79 @@ def test_fingerprint_tells_what_could_change_a_result():
     assert not plain.identified
     assert PluginRegistry(plugins=[Subtitles()]).identified
     assert not PluginRegistry(plugins=[Sniffer()]).identified
+
+
+def archive(*entries, stored=True):
+    """A zip archive of names and contents, in order."""
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED) as made:
+        for name, content in entries:
+            made.writestr(name, content)
+    return held.getvalue()
+
+
+class Unseekable(io.RawIOBase):
+    """A stream that is written once; zipfile then puts the lengths behind the entries."""
+
+    def __init__(self):
+        self.held = bytearray()
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        self.held += data
+        return len(data)
+
+
+OPENXML = "application/vnd.openxmlformats-officedocument."
+TYPES = ("[Content_Types].xml", "<Types/>" * 20)
+CONTAINERS = {
+    "docx": [TYPES, ("_rels/.rels", ""), ("word/document.xml", "")],
+    "pptx": [TYPES, ("docProps/thumbnail.jpeg", b"\xff" * 2000), ("ppt/presentation.xml", "")],
+    "xlsx": [TYPES, ("xl/workbook.xml", "")],
+    "epub": [("mimetype", "application/epub+zip"), ("META-INF/container.xml", "")],
+    "odf": [("mimetype", "application/vnd.oasis.opendocument.text"), ("content.xml", "")],
+    "zip": [("a.txt", "word/ xl/"), ("b/word/x", "")],
+}
+
+
+@pytest.mark.parametrize("kind", CONTAINERS)
+@pytest.mark.parametrize("stored", [True, False])
+def test_containers_with_the_same_first_bytes_are_told_apart(kind, stored):
+    """By what the archive holds; one that holds such a document among others is an archive."""
+    entries = CONTAINERS[kind]
+    head = archive(*entries) if kind in ("epub", "odf") else archive(*entries, stored=stored)
+    assert zip_kind(head[:4096]) == kind
+    stream = Unseekable()
+    with zipfile.ZipFile(stream, "w") as made:
+        for name, content in entries:
+            made.writestr(name, content)
+    assert zip_kind(bytes(stream.held)) in (kind, "zip")
+    assert zip_kind(archive(("inner.bin", head), ("b.txt", ""))[:4096]) == "zip"
+    assert zip_kind(b"") == zip_kind(b"PK") == ""
+
+
+def test_a_plugin_reads_its_kind_of_archive_without_a_suffix():
+    """A loader's media type is enough; it needs no sniffing of its own, and its name may be the built-in refusal's."""
+
+    class Office:
+        @hookimpl
+        def omnichunk_loaders(self):
+            return [
+                Loader("pptx", load, (".pptx",), (f"{OPENXML}presentationml.presentation",)),
+                Loader("xlsx", load, (".xlsx",), (f"{OPENXML}spreadsheetml.sheet",)),
+            ]
+
+    registry = PluginRegistry(plugins=[Office()])
+    assert named(registry, "attachment", archive(*CONTAINERS["pptx"])) == "pptx"
+    assert named(registry, "attachment", archive(*CONTAINERS["xlsx"])) == "xlsx"
+    assert named(registry, "attachment", archive(*CONTAINERS["docx"])) == "docx"
+    assert named(registry, "attachment", archive(*CONTAINERS["zip"])) == "unsupported"
+
+
+@given(st.binary(max_size=200), st.integers(0, 200))
+def test_any_bytes_are_some_kind(data, cut):
+    head = archive(*CONTAINERS["docx"])[:cut] + data
+    assert zip_kind(head) in ("docx", "zip", "")
+    assert zip_kind(b"PK\x03\x04" + data) in ("docx", "pptx", "xlsx", "epub", "odf", "zip")
