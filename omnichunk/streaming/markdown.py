@@ -10,6 +10,7 @@ _SPACE = " \t"
 _BLANK = " \t\r\n"
 _HEADING = re.compile(r"#{1,6}(?:[ \t\r\n]|$)")
 _UNDERLINE = re.compile(r"(?:=+|-+)[ \t\r\n]*$")
+_DELIMITERS = re.compile(r"[-:| \t]*\|[-:| \t]*[\r\n]*$")
 _FENCE = re.compile(r"`{3,}(?=[^`]*$)|~{3,}")
 _ITEM = re.compile(r"([-+*]|(?P<number>[0-9]{1,9})[.)])(?=[ \t\r\n]|$)")
 _BLOCK_TAG = (
@@ -67,9 +68,9 @@ class _MarkdownScanner(Scanner):
 
     def __init__(self) -> None:
         super().__init__()  # parts: the line that has no end yet
-        self.kind = ""  # of the open block, the lines of which are `lines`
+        self.kind = ""  # of the open block, which has these `lines`
         self.lines: list[str] = []
-        self.blank = False  # whether the last line was blank: of a list
+        self.blank = False  # whether the last line leaves no paragraph open that could go on: of a list, a quote
         self.marker = ""  # of a list: its bullet, or what follows its numbers
         self.offset = 0  # the column where the content of its last item starts
         self.fence = ""  # the marks that opened a fence
@@ -125,7 +126,6 @@ class _MarkdownScanner(Scanner):
             self._close()
         elif kind and self._goes_on(line, content):
             self.lines.append(line)
-            self.blank = False
         else:
             self._close()
             self._open(line, content)
@@ -133,6 +133,7 @@ class _MarkdownScanner(Scanner):
     def _goes_on(self, line: str, content: str) -> bool:
         """Whether a line with ``content`` belongs to the open block."""
         kind, lazy = self.kind, not self.blank
+        self.blank = False
         if kind == "html" or (lazy and content[0].isalpha() and kind != "code"):
             return True
         indent = _indent(line, content)
@@ -146,8 +147,11 @@ class _MarkdownScanner(Scanner):
                 self._item(content, indent, found)
                 return True
         elif kind == "quote" and content[0] == ">":
+            self.blank = _bare(content.lstrip("> \t"))
             return True
-        return lazy and (indent > 3 or not _interrupts(content))
+        elif kind == "paragraph" and "|" in self.lines[-1] and _DELIMITERS.match(content):
+            return True
+        return lazy and (indent > 3 or not _interrupts(content, kind == "paragraph"))
 
     def _open(self, line: str, content: str) -> None:
         """Begin a block with ``line``."""
@@ -164,7 +168,7 @@ class _MarkdownScanner(Scanner):
         elif found := _FENCE.match(content):
             self.kind, self.fence = "fence", found[0]
         elif content[0] == ">":
-            self.kind = "quote"
+            self.kind, self.blank = "quote", _bare(content.lstrip("> \t"))
         elif found := _ITEM.match(content):
             self.kind = "list"
             self._item(content, indent, found)
@@ -184,11 +188,17 @@ class _MarkdownScanner(Scanner):
         space = after[: len(after) - len(text)]
         width = len((" " * column + space).expandtabs(4)) - column
         self.offset = column + (width if text.strip(_BLANK) and width < 5 else 1)
+        self.blank = width > 4 or _bare(text)
 
 
 def _indent(line: str, content: str) -> int:
     """The column where ``content`` starts in ``line``; tab stops are 4 apart."""
     return len(line[: len(line) - len(content)].expandtabs(4))
+
+
+def _bare(content: str) -> bool:
+    """Whether what stands in an item or a quote is no paragraph that a line outside of it could go on."""
+    return not content.strip(_BLANK) or _FENCE.match(content) is not None or _HEADING.match(content) is not None
 
 
 def _is_rule(content: str) -> bool:
@@ -204,13 +214,16 @@ def _html(content: str) -> tuple[re.Pattern[str] | None] | None:
     return next(((end,) for start, end in _HTML if start.match(content)), None)
 
 
-def _interrupts(content: str) -> bool:
-    """Whether a line, indented by less than four columns, ends a paragraph before it."""
+def _interrupts(content: str, beside: bool) -> bool:
+    """Whether a line, indented by less than four columns, ends a paragraph before it.
+
+    ``beside``: that paragraph is at the top level, too; then some items cannot.
+    """
     first = content[0]
     if first in "#`~>-+*_<" or first.isdigit():
         if first == ">" or _HEADING.match(content) or _FENCE.match(content) or _is_rule(content):
             return True
         if found := _ITEM.match(content):
-            return found["number"] in (None, "1") and bool(content[found.end() :].strip(_BLANK))
+            return not beside or (found["number"] in (None, "1") and content[found.end() :].strip(_BLANK) != "")
         return first == "<" and _html(content) is not None
     return False
