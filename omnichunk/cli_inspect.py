@@ -76,6 +76,7 @@ def languages_command(as_json: JSON = False) -> None:
 def doctor_command(
     files: Annotated[list[str] | None, typer.Argument(metavar="[FILE...]", help="Files to try.")] = None,
     tokenizer: Annotated[str | None, typer.Option(help="Count tokens with this one, as chunk would.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="Of text files; found out if not named.")] = None,
     as_json: JSON = False,
 ) -> None:
     """Tell what is installed, what is really used for each FILE, and what to install for more.
@@ -102,7 +103,7 @@ def doctor_command(
             chunker, wrong = Chunker(registry), True
         else:
             report["tokenizer"] = {"name": tokenizer, "exact": tokenizer not in (None, "approximate"), "problem": ""}
-        report["files"] = [_tried(chunker, path) for path in files or ()]
+        report["files"] = [_tried(chunker, path, encoding) for path in files or ()]
         wrong = wrong or any(tried["problem"] for tried in report["files"])
     if as_json:
         _print_json(report)
@@ -173,7 +174,7 @@ def _package(name: str, clauses: str) -> dict[str, str]:
 def _state(version: str, clauses: str) -> str:
     """``installed``, or ``unsuitable`` for a version that a ``>=`` or ``<`` clause excludes."""
     for operator, bound in re.findall(r"(>=|<(?!=))\s*([\d.]+)", clauses):
-        there, limit = ([int(part) for part in re.findall(r"\d+", v)[:3]] for v in (version, bound))
+        there, limit = ([int(part) for part in (*re.findall(r"\d+", v), 0, 0)[:3]] for v in (version, bound))
         if (there < limit) is (operator == ">="):
             return "unsuitable"
     return "installed"
@@ -182,7 +183,7 @@ def _state(version: str, clauses: str) -> str:
 # What is used for a file
 
 
-def _tried(chunker: Chunker, path: str) -> dict[str, Any]:
+def _tried(chunker: Chunker, path: str, encoding: str | None) -> dict[str, Any]:
     """What was used to chunk the file ``path``; ``problem`` says why it cannot be chunked."""
     from omnichunk import Source
 
@@ -192,7 +193,7 @@ def _tried(chunker: Chunker, path: str) -> dict[str, Any]:
     notes: dict[str, None] = {}
     problem = ""
     try:
-        source = Source(path, _read(chunker, path))
+        source = Source(path, _read(chunker, path), encoding)
         loader = registry.loader_for(source).name
         found["loader"], found["plugin"] = loader, registry.provenance("loaders", loader).name
         loaded = registry.load(source)
@@ -235,7 +236,7 @@ def _told(report: dict[str, Any]) -> Iterator[str]:
     if report["plugins_disabled"]:
         yield "\nOMNICHUNK_DISABLE_PLUGINS is set: installed plugins are not loaded."
     elif report["plugins"]:
-        yield f"\nplugins: {_listed([p['name'] for p in report['plugins']])}"
+        yield "\n" + _wrapped(_listed([p["name"] for p in report["plugins"]]), "  ", "plugins: ")
     for plugin in report["plugins"]:
         if plugin["error"]:
             yield _wrapped(f"{plugin['name']} failed: {plugin['error']}", "  ")
