@@ -30,6 +30,7 @@ from omnichunk import (
     Language,
     LoadedDocument,
     Loader,
+    PluginError,
     PluginRegistry,
     Source,
     Span,
@@ -140,9 +141,6 @@ def check_structure(
 
 def _check_declaration(loader: Loader) -> None:
     where = f"loader {loader.name}"
-    for suffix in loader.suffixes:
-        if not suffix.startswith(".") or suffix != suffix.lower():
-            _fail(where, f"suffix {suffix!r} would never match", "write it with its dot, in lower case")
     try:
         json.dumps(dict(loader.options))
     except (TypeError, ValueError) as error:
@@ -166,7 +164,7 @@ def _check_damaged(where: str, registry: PluginRegistry, source: Source, name: s
     try:
         registry.load(source, name)
     except ChunkingError as error:
-        if error.__cause__ is not None and type(error).__name__ == "PluginError":
+        if isinstance(error, PluginError) and error.__cause__ is not None:
             raised = type(error.__cause__).__name__
             _fail(where, f"{raised} was raised: {error.__cause__}", "raise LoadError(…) for what cannot be read")
         if source.name not in str(error):
@@ -308,7 +306,10 @@ def _registry(
     """A registry of its own with what is tested in it, in front of all that is there."""
     chosen = registry.snapshot() if registry is not None else PluginRegistry()
     plugin = SimpleNamespace(**{hook: hookimpl(lambda: [declaration])})
-    chosen.register(plugin, f"{hook}: {declaration.name}", overwrite=True)
+    try:
+        chosen.register(plugin, f"{hook}: {declaration.name}", overwrite=True)
+    except PluginError as error:
+        _fail(declaration.name, str(error), "declare what the message asks for")
     return chosen
 
 
