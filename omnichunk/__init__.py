@@ -22,6 +22,7 @@ _NAMES = {
     "ChunkingError": "errors",
     "DocumentBuilder": "builder.document",
     "EntityInfo": "model.chunk",
+    "Entry": "walk",
     "FileResult": "model.chunk",
     "FormatSegment": "model.document",
     "Formatter": "model.declarations",
@@ -58,6 +59,7 @@ _NAMES = {
     "chunk_from_dict": "serialization",
     "chunk_loaded_document": "chunker",
     "chunk_to_dict": "serialization",
+    "find_files": "walk",
     "hookimpl": "hookspecs",
     "language_capabilities": "parsing.capabilities",
     "load_document": "registry",
@@ -118,6 +120,8 @@ if TYPE_CHECKING:
     from omnichunk.registry import register_parser as register_parser
     from omnichunk.serialization import chunk_from_dict as chunk_from_dict
     from omnichunk.serialization import chunk_to_dict as chunk_to_dict
+    from omnichunk.walk import Entry as Entry
+    from omnichunk.walk import find_files as find_files
 
 __all__ = ["__version__", *sorted(_NAMES)]
 

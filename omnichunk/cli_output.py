@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import IO, TYPE_CHECKING, Any
 
@@ -40,31 +40,21 @@ def jsonl(chunks: Iterable[Chunk]) -> Iterator[str]:
         yield encode(chunk_to_dict(chunk)) + "\n"
 
 
-def json_array(chunks: Iterable[Chunk]) -> Iterator[str]:
-    """One JSON array, an element a line."""
-    before = "[\n"
-    for line in jsonl(chunks):
-        yield before + line[:-1]
-        before = ",\n"
-    yield "[]\n" if before == "[\n" else "\n]\n"
-
-
 def csv_rows(chunks: Iterable[Chunk]) -> Iterator[str]:
-    """A header and a row a chunk; ranges as in the data: bytes half open, lines from zero and inclusive."""
-    buffer = io.StringIO()
-    write = csv.writer(buffer, lineterminator="\n").writerow
-    write(_COLUMNS)
+    """A row a chunk; ranges as in the data: bytes half open, lines from zero and inclusive."""
     for chunk in chunks:
         context, where, lines = chunk.context, chunk.byte_range, chunk.line_range
-        write(
+        yield _csv(
             (context.filepath, chunk.index, chunk.total_chunks, where.start, where.end, lines.start, lines.end,
              context.language, context.content_type, " > ".join(context.breadcrumb), chunk.metadata["budget"]["size"],
              chunk.text, chunk.contextualized_text)
         )  # fmt: skip
-        yield buffer.getvalue()
-        buffer.seek(0)
-        buffer.truncate()
-    yield buffer.getvalue()
+
+
+def _csv(values: Iterable[object]) -> str:
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\n").writerow(values)
+    return buffer.getvalue()
 
 
 def readable(chunks: Iterable[Chunk]) -> Iterator[str]:
@@ -77,8 +67,45 @@ def readable(chunks: Iterable[Chunk]) -> Iterator[str]:
         yield f"──── {where} · {context.language} · {size}\n{body}{'' if body.endswith(chr(10)) else chr(10)}\n"
 
 
-WRITERS: dict[str, Writer] = {"jsonl": jsonl, "json": json_array, "csv": csv_rows, "text": readable}
+WRITERS: dict[str, Writer] = {"jsonl": jsonl, "json": jsonl, "csv": csv_rows, "text": readable}
 BY_SUFFIX = {".json": "json", ".csv": "csv", ".txt": "text"}
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a run keeps of one file: its result without the chunks, these as they are written, and what they count."""
+
+    result: FileResult
+    text: str
+    tally: Tally
+
+
+@dataclass(frozen=True)
+class Write:
+    """Turns a result into what is written of it, where it was made. ``form``: of ``WRITERS``, empty for nothing."""
+
+    form: str
+
+    def __call__(self, result: FileResult) -> Done:
+        text = "".join(WRITERS[self.form](result.chunks)) if self.form else ""
+        tally = Tally()
+        tally.add(result)
+        return Done(replace(result, chunks=()), text, tally)
+
+
+def assembled(form: str, texts: Iterable[str]) -> Iterator[str]:
+    """What ``Write`` made of the files, one after the other, as one text of the format."""
+    if form == "csv":
+        yield _csv(_COLUMNS)
+    if form != "json":
+        yield from texts
+        return
+    before = "[\n"
+    for text in texts:
+        if text:
+            yield before + text[:-1].replace("\n", ",\n")  # in JSON Lines only their ends are line ends
+            before = ",\n"
+    yield "[]\n" if before == "[\n" else "\n]\n"
 
 
 @contextlib.contextmanager
@@ -171,6 +198,17 @@ class Tally:
             self.noted += bool(result.diagnostics)
             self.fill += sum(c.metadata["budget"]["size"] / c.metadata["budget"]["limit"] for c in chunks)
 
+    def merge(self, other: Tally) -> None:
+        """Count what ``other`` has counted."""
+        for language, numbers in other.languages.items():
+            counts = self.languages.setdefault(language, [0, 0, 0])
+            for i, number in enumerate(numbers):
+                counts[i] += number
+        self.skipped += other.skipped
+        self.failures += other.failures[: SHOWN - len(self.failures)]
+        for name in ("failed", "files", "chunks", "bytes", "fill", "noted"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
     def line(self) -> str:
         """The run in one line."""
         seconds = max(perf_counter() - self.started, 1e-9)
@@ -214,18 +252,43 @@ class Tally:
 
 
 @contextlib.contextmanager
-def progress(shown: bool) -> Iterator[Callable[[Tally], object]]:
-    """A function that shows how far a run has come, on standard error; it does nothing unless ``shown``."""
+def progress(shown: bool) -> Iterator[Callable[[Tally, int, int], object]]:
+    """A function that shows how far a run has come, on standard error; it does nothing unless ``shown``.
+
+    It is told the tally, the bytes of all files that are through, and of all there are, 0 if that is not known.
+    """
     if not shown:
-        yield lambda tally: None
+        yield lambda tally, done, total: None
         return
     from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    columns: Any = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    columns: Any = (
+        SpinnerColumn(),
+        BarColumn(20),
+        TextColumn("{task.description}", markup=False),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("starting", total=None)
-        yield lambda tally: bar.update(task, description=tally.line())
+        yield lambda tally, done, total: bar.update(
+            task, description=tally.line(), completed=done, total=max(done, total) if total else None
+        )
+
+
+def unwritable(where: str, error: OSError) -> int:
+    """Say that ``where`` cannot be written, and what Python would still flush on its way out has nowhere to go."""
+    sys.stderr.write(f"omnichunk: {where}: cannot be written: {error.strerror}.\n")
+    if where == "standard output":
+        drop_standard_output()
+    return 1
+
+
+def drop_standard_output() -> None:
+    """Let what is still to be written to standard output vanish."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _count(number: int, noun: str) -> str:

@@ -68,6 +68,10 @@ def walk(
     return _Walk(top, wanted, _patterns("exclude", exclude or ()), include_hidden, max_bytes).entries(listing)
 
 
+find_files = walk
+"""``walk`` as the package exports it, where that name is this module's."""
+
+
 @dataclass
 class _Walk:
     """One walk: what was asked for, and which hard links were met."""

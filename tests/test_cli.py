@@ -37,6 +37,7 @@ def run(monkeypatch, capsysbinary):
     def command(*arguments, stdin=b""):
         monkeypatch.setattr(sys, "argv", ["omnichunk", *map(str, arguments)])
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        monkeypatch.setattr("omnichunk.cli_run.processors", lambda: 0)  # everything in this process
         with pytest.raises(SystemExit) as left:
             main()
         out, err = capsysbinary.readouterr()

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import io
-import os
 import pickle
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import islice
 from threading import Event
 from time import monotonic
@@ -237,10 +235,3 @@ def _threads(engine: Engine, jobs: Iterable[Job | FileResult | Reply], plan: Pla
     finally:
         stop.set()
         executor.shutdown(wait=True, cancel_futures=True)
-
-
-@cache
-def processors() -> int:
-    """Processors this process may use."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
