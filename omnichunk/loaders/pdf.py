@@ -72,8 +72,12 @@ def load(source: Source) -> LoadedDocument:
     options = {**OPTIONS, **source.options}
     warnings: list[str] = []
     with listening(warnings):
-        reader = _open(source.name, source.data, str(options["pdf_password"] or ""), warnings)
+        reader, damage = _open(source.name, source.data, str(options["pdf_password"] or ""))
         read = _read(reader, len(source.data), bool(options["pdf_annotations"]))
+        if damage is not None:
+            if not any(read.pages) and not read.images:
+                raise _unreadable(source.name, damage)
+            warnings.append(f"damaged: {said(damage)}; its cross-references were rebuilt.")
         entries = _outline(reader, read.warnings)
         labels = _labels(reader, len(read.pages))
         metadata = _about(reader)
@@ -86,36 +90,37 @@ def load(source: Source) -> LoadedDocument:
     metadata["pages"] = len(read.pages)
     if running:
         metadata["running_lines"] = running
-    if read.empty:
-        metadata["pages_without_text"] = read.empty
-    return LoadedDocument(
-        text, segments, "pdf", (*_missing_text(read), *read.warnings, *warnings), metadata, blocks=blocks
+    if read.empty or read.images:
+        metadata["pages_without_text"] = sorted(read.empty + read.images)
+    told = (*_missing_text(read), *read.warnings, *warnings)
+    return LoadedDocument(text, segments, "pdf", told, metadata, blocks=blocks)
+
+
+def _open(name: str, data: bytes, password: str) -> tuple[PdfReader, Exception | None]:
+    """A decrypted reader whose pages can be counted, and what was wrong with the file if it had to be rebuilt."""
+    try:
+        reader = _reader(name, data, password)
+        if len(reader.pages):
+            return reader, None
+        damage: Exception = ValueError("no page was found")
+    except foreign() as error:
+        damage = error
+    repaired = rebuilt(data)
+    try:
+        if repaired is not None:
+            reader = _reader(name, repaired, password)
+            if len(reader.pages):
+                return reader, damage
+    except foreign():
+        pass
+    raise _unreadable(name, damage) from damage
+
+
+def _unreadable(name: str, damage: Exception) -> LoadError:
+    return LoadError(
+        f"{name}: is no PDF that can be read: {said(damage)}. Take it from its origin again, or let another program save "
+        "it anew."
     )
-
-
-def _open(name: str, data: bytes, password: str, warnings: list[str]) -> PdfReader:
-    """A reader whose page tree can be walked, repaired if need be, decrypted if it is encrypted."""
-    error = None
-    for attempt in (data, None):
-        if attempt is None:
-            attempt = rebuilt(data)
-            if attempt is None:
-                break
-        try:
-            reader = _reader(name, attempt, password)
-            if len(reader.pages) or attempt is not data:
-                if attempt is not data:
-                    warnings.append(
-                        f"damaged: {said(error) if error else 'no page'}; its cross-references were rebuilt."
-                    )
-                return reader
-        except foreign() as caught:
-            error = error or caught
-    if error is None:
-        return reader
-    raise LoadError(
-        f"{name}: is no PDF that can be read: {said(error)}. Restore it from its origin, or let another program save it anew."
-    ) from error
 
 
 def _reader(name: str, data: bytes, password: str) -> PdfReader:
@@ -186,7 +191,6 @@ def _missing_text(read: _Read) -> list[str]:
         told.append(f"{_listed(read.images)} no text layer, only images: OCR is needed.")
     if read.empty:
         told.append(f"{_listed(read.empty)} no text.")
-    read.empty = sorted(read.empty + read.images)
     return told
 
 

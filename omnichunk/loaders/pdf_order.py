@@ -32,6 +32,7 @@ class _Chain:
     bottom: float
     left: float
     right: float
+    footer: bool = False
 
     def add(self, line: Line) -> None:
         self.lines.append(line)
@@ -39,9 +40,10 @@ class _Chain:
         self.top, self.bottom = min(self.top, line.v), max(self.bottom, line.v)
 
     def above(self, other: _Chain) -> bool:
-        """Whether all of it stands over ``other``, in the same column."""
-        slack = 0.5 * other.lines[0].size
-        return self.bottom <= other.top + slack and self.left < other.right and other.left < self.right
+        """Whether all of it stands over ``other``, in the same column; a footer has no column."""
+        if self.bottom > other.top + 0.5 * other.lines[0].size:
+            return False
+        return other.footer or (self.left < other.right and other.left < self.right)
 
 
 def in_order(lines: list[Line]) -> list[Line]:
@@ -64,6 +66,9 @@ def _ordered(lines: list[Line]) -> list[Line]:
             return columns
     if len(chains) > CHAINS:
         return lines
+    top, bottom = min(chain.top for chain in chains), max(chain.bottom for chain in chains)
+    for chain in chains:
+        chain.footer = len(chain.lines) < 3 and chain.top > bottom - 0.08 * (bottom - top)
     placed: list[_Chain] = []
     for chain in chains:
         later = (i for i, other in enumerate(placed) if chain.above(other))

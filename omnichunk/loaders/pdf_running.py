@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import pairwise
 
 from omnichunk.loaders.pdf_text import Line
 
 EDGE = 3
 """Lines at the top and at the bottom of a page that can be running ones."""
+
+GAP = 1.7
+"""Ems between a running line and the text, at least."""
 
 _NUMBER = re.compile(r"\d+")
 _ROMAN = re.compile(r"[ivxlc]{1,7}", re.IGNORECASE)
@@ -54,8 +58,16 @@ def _edges(lines: list[Line]) -> dict[int, tuple[str, int, int]]:
         return {}
     turn = Counter(line.turn for line in lines).most_common(1)[0][0]
     sorted_lines = sorted((line for line in lines if line.turn == turn), key=lambda line: line.v)
-    outer = sorted_lines[:EDGE] + sorted_lines[max(EDGE, len(sorted_lines) - EDGE) :]
+    outer = _margin(sorted_lines) + _margin(sorted_lines[::-1])
     return {id(line): (_same(line.text), turn, round(line.v / 6)) for line in outer}
+
+
+def _margin(lines: list[Line]) -> list[Line]:
+    """The lines from an edge of the page to the first wide gap, at least one, at most ``EDGE``."""
+    for n, (line, inner) in enumerate(pairwise(lines[: EDGE + 1]), 1):
+        if abs(inner.v - line.v) > GAP * max(line.size, inner.size):
+            return lines[:n]
+    return lines[:1]
 
 
 def _same(text: str) -> str:

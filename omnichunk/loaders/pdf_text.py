@@ -161,6 +161,9 @@ def _face(font: Any) -> Face:
     return face
 
 
+_GAP = _Run(" ", 0.0, 0.0, 1.0, 0.0, 1.0, Face())
+
+
 def clean(text: str) -> str:
     """``text`` without control characters, with ligatures and Arabic presentation forms as letters."""
     if text.isascii() and text.isprintable():
@@ -187,6 +190,9 @@ def lines_of(page: PageObject, faces: Faces, budget: Budget) -> tuple[list[Line]
     def shown(text: str, cm: Sequence[float], tm: Sequence[float], font: Any, size: float) -> None:
         if not text:
             return
+        if text == " ":  # half of all calls: a gap, of which only the neighbours' places count
+            runs.append(_GAP)
+            return
         a, b = tm[0] * cm[0] + tm[1] * cm[2], tm[0] * cm[1] + tm[1] * cm[3]
         c, d = tm[2] * cm[0] + tm[3] * cm[2], tm[2] * cm[1] + tm[3] * cm[3]
         x, y = tm[4] * cm[0] + tm[5] * cm[2] + cm[4], tm[4] * cm[1] + tm[5] * cm[3] + cm[5]
@@ -197,7 +203,8 @@ def lines_of(page: PageObject, faces: Faces, budget: Budget) -> tuple[list[Line]
         if not 0.01 < height < FAR:
             height = 1.0
         dx, dy = (a / along, b / along) if 0 < along < FAR else (1.0, 0.0)
-        face = faces.of(font)
+        known = faces.known.get(id(font))
+        face = known[1] if known else faces.of(font)
         for i, part in enumerate(text.split("\n")):
             if i:
                 runs.append(None)
@@ -250,9 +257,9 @@ def _line(row: list[_Run]) -> Line | None:
     start = end = 0.0
     for run in row:
         blank = run.text.isspace()
-        u = run.x * dx + run.y * dy
         if not blank:
-            if not parts or (CELL_GAP * size < u - end and _gap(parts)):
+            u = run.x * dx + run.y * dy
+            if not parts or (CELL_GAP * size < u - end and (parts[-1][-1].isspace() or run.text[0].isspace())):
                 if parts:
                     cells.append(Cell(start, end, clean("".join(parts)).strip()))
                 parts, start = [], u
@@ -275,7 +282,3 @@ def _line(row: list[_Run]) -> Line | None:
         tuple(cells) if len(cells) > 1 and all(cell.text for cell in cells) else (),
         row[-1].text[-1:].isspace(),
     )
-
-
-def _gap(parts: list[str]) -> bool:
-    return parts[-1][-1:].isspace()
