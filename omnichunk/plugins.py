@@ -1,7 +1,7 @@
 """The plugins of one registry: how they come in, what each declares, where they collide, what identifies them.
 
 Built-ins are named here as strings and come in through the same hooks as strangers, each imported when something it
-declares is first asked for. Every set has its own plugin manager; nothing is shared between two of them.
+declares is first asked for. Every set has its own plugin manager for strangers; nothing of them is shared between two.
 """
 
 from __future__ import annotations
@@ -103,8 +103,7 @@ class PluginSet:
 
     @cached_property
     def _manager(self) -> pluggy.PluginManager:
-        manager = pluggy.PluginManager(hookspecs.PROJECT)
-        manager.add_hookspecs(hookspecs)
+        manager = _new_manager()
         for name, plugin in self._plugins.items():
             manager.register(plugin, name)
         return manager
@@ -272,12 +271,10 @@ class PluginSet:
                 if name in self.block:
                     self._infos[name] = replace(info, state="blocked")
                 elif name not in self._infos:
-                    plugin = import_module(name)
-                    declared = collected(self._manager, plugin, name)
+                    declared = _builtin(name)
                     for d in declared:
                         self._builtin[d.kind][d.key] = d.value
                         self._owner.setdefault((d.kind, d.key), name)
-                    self._plugins[name] = plugin
                     self._infos[name] = replace(info, adds=_adds(declared))
 
     def plugins(self) -> tuple[PluginInfo, ...]:
@@ -329,7 +326,7 @@ class PluginSet:
         plugins = [
             (info.name, info.version, text_of(self._plugins[info.name], "fingerprint"))
             for info in infos
-            if info.name in self._plugins and info.origin != "built-in"
+            if info.name in self._plugins
         ]
         parsers = [
             (self._owner["parsers", key], "", text_of(parser.parse, "fingerprint"))
@@ -384,6 +381,18 @@ def _rebuild(
         registry._take(calls, info.name)
         registry._infos[info.name] = info
     return registry
+
+
+def _new_manager() -> pluggy.PluginManager:
+    manager = pluggy.PluginManager(hookspecs.PROJECT)
+    manager.add_hookspecs(hookspecs)
+    return manager
+
+
+@cache
+def _builtin(name: str) -> tuple[Declared, ...]:
+    """What a built-in plugin declares, which is the same in all registries of a process."""
+    return tuple(collected(_new_manager(), import_module(name), name))
 
 
 @cache
