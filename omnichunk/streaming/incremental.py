@@ -40,11 +40,15 @@ class IncrementalChunker:
     `ChunkingStrategy.local`.
     """
 
-    __slots__ = ("_scanner", "strategy")
+    __slots__ = ("_feed", "_scanner", "strategy")
 
     def __init__(self, strategy: ChunkingStrategy | str) -> None:
         self.strategy = _resolved(strategy)
-        self._scanner = _scanner(self.strategy)
+        self._start(_scanner(self.strategy))
+
+    def _start(self, scanner: Scanner) -> None:
+        self._scanner = scanner
+        self._feed = scanner.feed
 
     def feed(self, delta: str) -> list[str]:
         """Take the next part of the text, and give the pieces that it completes.
@@ -54,19 +58,19 @@ class IncrementalChunker:
         """
         if not isinstance(delta, str):
             raise TypeError(f"feed(): a delta must be str, not {type(delta).__name__}.")
-        return self._scanner.feed(delta)
+        return self._feed(delta)
 
     def flush(self) -> list[str]:
         """End the stream: give what ``flush`` of the strategy gives, and be ready for another stream."""
         pieces = self._scanner.flush()
-        self._scanner = _scanner(self.strategy)
+        self._start(_scanner(self.strategy))
         return pieces
 
     def copy(self) -> IncrementalChunker:
         """A chunker in the same state, for a stream that branches here; the strategy is shared."""
         twin = object.__new__(type(self))
         twin.strategy = self.strategy
-        twin._scanner = self._scanner.copy()
+        twin._start(self._scanner.copy())
         return twin
 
     __copy__ = copy

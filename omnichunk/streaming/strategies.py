@@ -14,6 +14,7 @@ from omnichunk.streaming.protocol import ChunkingStrategy, Scanner
 _SENTENCE_END = re.compile(r"[.!?][\"'”’)]?\s+")
 _PARAGRAPH_END = re.compile(r"\n\n+"), re.compile(r"\n\r?\n(?:\r?\n)*")
 _LINE_ENDS = re.compile(r"\n+"), re.compile(r"(?:\r?\n)+")
+_LONG = 256
 _JSON_SPACE = " \t\r\n\x1e\ufeff"  # with the record separator of RFC 7464 and the byte order mark
 
 
@@ -57,16 +58,23 @@ class _SentenceScanner(Scanner):
 
     def feed(self, delta: str) -> list[str]:
         self.parts.append(delta)
-        if not self.tail and not ("." in delta or "!" in delta or "?" in delta):
+        if not (self.tail or "." in delta or "!" in delta or "?" in delta):
             return []
-        window = self.tail + delta
         pieces: list[str] = []
-        last = window[-2:]
-        if _SENTENCE_END.search(window):
+        window = self.tail + delta
+        found = _SENTENCE_END.search(window)
+        if found:
             text = "".join(self.parts)
-            pieces, end = _sentences(text)
-            self.parts = [text[end:]] if end < len(text) else []
-            last = text[max(end, len(text) - 2) :]
+            skipped = len(text) - len(window)
+            start = 0
+            while found:
+                end = skipped + found.end()
+                pieces.append(text[start:end].strip())
+                start, skipped = end, 0
+                found = _SENTENCE_END.search(text, start)
+            window = text[start:]
+            self.parts = [window] if window else []
+        last = window[-2:]
         self.tail = last if "." in last or "!" in last or "?" in last else ""
         return pieces
 
@@ -95,26 +103,31 @@ class WordChunker(ChunkingStrategy):
 
 
 class _WordScanner(Scanner):
-    __slots__ = ()
+    __slots__ = ("word",)
+
+    def __init__(self) -> None:
+        super().__init__()  # parts: of a word that has become long
+        self.word = ""  # the pending word otherwise
 
     def feed(self, delta: str) -> list[str]:
-        words = delta.split()
-        parts = self.parts
-        if len(words) == 1 and len(words[0]) == len(delta):
-            parts.append(delta)
-            return []
-        if parts and delta:
-            if not words or delta[0].isspace():
-                words.insert(0, "".join(parts))
+        if self.parts:
+            self.parts.append(delta)
+            if len(delta.split()) < 2 and not (delta[:1].isspace() or delta[-1:].isspace()):
+                return []
+            delta, self.parts = "".join(self.parts), []
+        words = (self.word + delta).split()
+        self.word = ""
+        if words and not delta[-1:].isspace():
+            word = words.pop()
+            if len(word) < _LONG:
+                self.word = word
             else:
-                words[0] = "".join(parts) + words[0]
-            self.parts = []
-        if words and not delta[-1].isspace():
-            self.parts = [words.pop()]
+                self.parts = [word]
         return words
 
     def flush(self) -> list[str]:
-        return ["".join(self.parts)] if self.parts else []
+        word = self.word or "".join(self.parts)
+        return [word] if word else []
 
 
 class ParagraphChunker(ChunkingStrategy):
