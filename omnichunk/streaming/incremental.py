@@ -154,12 +154,11 @@ async def _achunks(deltas: AsyncIterable[str], placer: _Placer) -> AsyncIterator
 class _Placer:
     """Finds where the pieces of a stream stand; keeps the text from the end of the last one on."""
 
-    __slots__ = ("boundary", "index", "parts", "scanner", "strategy", "taken")
+    __slots__ = ("index", "parts", "scanner", "strategy", "taken")
 
     def __init__(self, strategy: ChunkingStrategy | str) -> None:
         self.strategy = _resolved(strategy)
         self.scanner = _scanner(self.strategy)
-        self.boundary = self.strategy.boundary
         self.parts: list[str] = []
         self.taken = self.index = 0
 
@@ -168,14 +167,14 @@ class _Placer:
             raise TypeError(f"a delta must be str, not {type(delta).__name__}.")
         pieces = self.scanner.feed(delta)
         self.parts.append(delta)
-        return self._placed(pieces, self.boundary) if pieces else []
+        return self._placed(pieces, self.strategy.boundary) if pieces else []
 
     def flush(self) -> list[StreamChunk]:
         return self._placed(self.scanner.flush(), END)
 
-    def _placed(self, pieces: list[str], reason: str) -> list[StreamChunk]:
+    def _placed(self, pieces: list[str], last: str) -> list[StreamChunk]:
         text = "".join(self.parts)
-        reasons = self.scanner.reasons or [reason] * len(pieces)
+        reasons = self.scanner.reasons or [*[self.strategy.boundary] * (len(pieces) - 1), last]
         chunks = []
         position = 0
         for piece, why in zip(pieces, reasons):
