@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from io import BytesIO
 from itertools import count
 
+import docx
+import pypdf
 import pytest
 
 from omnichunk import (
@@ -48,9 +52,45 @@ def faulty(**fields):
     return lambda source: LoadedDocument(**{"text": plain(source).text or " ", **fields})
 
 
+def notebook():
+    cells = [
+        {"cell_type": "markdown", "metadata": {}, "source": "# Title\n\nwords"},
+        {"cell_type": "code", "metadata": {}, "execution_count": 1, "outputs": [], "source": ["x = 1\n", "x"]},
+    ]
+    return json.dumps({"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": cells}).encode()
+
+
+def saved(write):
+    data = BytesIO()
+    write(data)
+    return data.getvalue()
+
+
+def word():
+    document = docx.Document()
+    document.add_heading("Title", 1)
+    document.add_paragraph("words " * 20)
+    document.add_table(2, 2).cell(0, 0).text = "cell"
+    return saved(document.save)
+
+
+def blank_page():
+    writer = pypdf.PdfWriter()
+    writer.add_blank_page(200, 200)
+    return saved(writer.write)
+
+
+FILES = {
+    "text": [(f"a.{name}", text.encode()) for name, text in SAMPLES.items()],
+    "notebook": [("a.ipynb", notebook())],
+    "docx": [("a.docx", word())],
+    "pdf": [("a.pdf", blank_page())],
+}
+
+
 @pytest.mark.parametrize("name", sorted(PluginRegistry().loaders()))
-def test_built_in_loaders_survive_damage(name):
-    check_loader(PluginRegistry().loaders()[name], [("a.md", SAMPLES["markdown"].encode())] if name == "text" else [])
+def test_built_in_loaders_pass(name):
+    check_loader(PluginRegistry().loaders()[name], FILES.get(name, []))
 
 
 @pytest.mark.parametrize("language", SAMPLES)
