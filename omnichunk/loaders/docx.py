@@ -20,7 +20,6 @@ from omnichunk.loaders.docx_package import Package, Relation
 from omnichunk.loaders.docx_styles import Styles
 from omnichunk.model.declarations import Loader
 from omnichunk.model.document import LoadedDocument, Source
-from omnichunk.source.zipped import zip_kind
 
 _WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml."
 _MACRO = "application/vnd.ms-word."
@@ -65,12 +64,12 @@ def load(source: Source) -> LoadedDocument:
             body.story(found, readers.of(package.relations(target)), position)
     text, segments, blocks = body.writer.finished()
     if readers.concealed:
-        package.warnings.append("Text formatted as hidden was left out; docx_hidden=True reads it.")
+        package.warn("Text formatted as hidden was left out; docx_hidden=True reads it.")
     images = package.count("word/media/")
     if not text and images:
-        package.warnings.append(f"There is no text, only images ({images}); recognize their text with another tool.")
+        package.warn(f"There is no text, only images ({images}); recognize their text with another tool.")
     metadata = {**_described(package), "paragraphs": body.paragraphs, "tables": body.tables}
-    return LoadedDocument(text, segments, "docx", tuple(package.warnings), metadata, blocks=blocks)
+    return LoadedDocument(text, segments, "docx", package.warnings, metadata, blocks=blocks)
 
 
 def _margins(package: Package, root: Element, relations: Mapping[str, Relation]) -> dict[str, dict[str, object]]:
@@ -91,10 +90,6 @@ def _described(package: Package) -> dict[str, object]:
     return {name: text for name, text in found.items() if name in _PROPERTIES and text}
 
 
-def _sniff(head: bytes) -> bool:
-    return zip_kind(head) == "docx"
-
-
 @hookimpl
 def omnichunk_loaders() -> Iterable[Loader]:
     """The loader of Word documents, with and without macros, and of templates."""
@@ -109,7 +104,6 @@ def omnichunk_loaders() -> Iterable[Loader]:
                 f"{_MACRO}document.macroenabled.12",
                 f"{_MACRO}template.macroenabled.12",
             ),
-            sniff=_sniff,
             options=OPTIONS,
             binary=True,
         )

@@ -26,7 +26,7 @@ from omnichunk.loaders.docx_names import (
     value,
 )
 from omnichunk.loaders.docx_notes import Notes, label
-from omnichunk.loaders.docx_numbering import Numbering
+from omnichunk.loaders.docx_numbering import BULLET, Numbering
 from omnichunk.loaders.docx_package import Package
 from omnichunk.loaders.docx_styles import Styles
 from omnichunk.loaders.docx_writer import Writer
@@ -85,9 +85,15 @@ class Body:
             walk, where = stack[-1]
             for element in walk:
                 tag = element.tag
-                if tag == P:
+                if tag == P and not len(element):
+                    self.paragraphs += where is None
+                elif tag == P or tag in _INLINE:
                     here = self._position(where)
-                    self._paragraph(element, here, top=where is None or where.keys() == _BOXED)
+                    if tag == P:
+                        self._paragraph(element, here, top=where is None or where.keys() == _BOXED)
+                    else:
+                        self._write(inline.text((element,)), {**here, **inline.taken()})
+                        self._refer(here)
                     if inline.boxes:
                         boxed = {**here, "textbox": True}
                         stack.extend((iter(box), boxed) for box in reversed(inline.boxes))
@@ -98,13 +104,11 @@ class Body:
                     if inner is not None:
                         stack.append(inner)
                         break
-                elif tag in _INLINE:
-                    self._write(inline.text((element,)), self._position(where))
                 elif tag == ALTERNATE:
                     stack.append((alternatives(element, lambda: self.writer.at), where))
                     break
                 elif tag == f"{W}altChunk" or tag == f"{W}subDoc":
-                    self._package.warnings.append("An embedded document was left out; insert its text and save again.")
+                    self._package.warn("An embedded document was left out; insert its text and save again.")
                 elif tag not in self._skipped:
                     stack.append((iter(element), where))
                     break
@@ -165,8 +169,7 @@ class Body:
         if found is None:
             return
         if inline.links:
-            position = {**position, "link": inline.links[0] if len(inline.links) == 1 else tuple(inline.links)}
-            inline.links = []
+            position = {**position, **inline.taken()}
         if found.text.strip():
             if found.level and top and len(found.text) <= _LONGEST_HEADING:
                 self._heading(found, position)
@@ -178,7 +181,8 @@ class Body:
 
     def _heading(self, found: Described, position: Position) -> None:
         self._begin("heading")
-        line = _SPACES.sub(" ", f"{found.label} {found.text}").strip()
+        label = found.label if found.label != BULLET else ""
+        line = _SPACES.sub(" ", f"{label} {found.text}").strip()
         self.writer.block(*self.writer.unit(line, position), "heading", found.level)
 
     def _item(self, found: Described, position: Position) -> None:
@@ -243,7 +247,7 @@ class Body:
                     start, end = self.writer.unit(f"{label(reference, here)} {text}", here)
                     self.writer.block(start, end, "comment" if reference.kind == "comment" else "paragraph")
                 self._pending.extend((inner, position) for inner in note.inline.references)
-                note.inline.references, note.inline.links = [], []
+                note.inline.references, note.inline.links = [], {}
 
     def _table(self, table: Element, where: Position | None) -> tuple[Iterator[Element], Position] | None:
         """Write a table as rows of cells between bars; what to walk instead, when it is only a box around one cell."""
@@ -259,11 +263,12 @@ class Body:
         for row in rows:
             position: Position = where or {"table": self.tables, "row": row.number}
             texts = [self._cell(cell) for cell in row.cells]
+            if self._inline.links:
+                position = {**position, **self._inline.taken()}
             references += [(reference, position) for reference in self._inline.references]
             self._inline.references = []
             if any(texts):
                 filled.append((row, f"| {' | '.join(texts)} |", position))
-        self._inline.links = []
         if filled:
             self._begin("table")
             self._rows(filled, docx_tables.caption(table))

@@ -113,7 +113,7 @@ class Inline:
 
     def __init__(self, shared: Readers, relations: Mapping[str, Relation]) -> None:
         self.boxes: list[Element] = []
-        self.links: list[str] = []
+        self.links: dict[str, None] = {}
         self.references: list[Reference] = []
         self._shared = shared
         self._relations = relations
@@ -122,6 +122,11 @@ class Inline:
         self._kinds = _WITH_DELETIONS if shared.options["docx_deletions"] else _KINDS
         self._fields: list[bool] = []  # open fields, whether each is still in its instruction
         self._instructions = 0  # how many are
+
+    def taken(self) -> dict[str, object]:
+        """The addresses met so far, as a position has them, and none from here on."""
+        links, self.links = self.links, {}
+        return {"link": " ".join(links)} if links else {}
 
     def text(self, paragraph: Element) -> str:
         """The text of a paragraph, line breaks as ``\\n``. Cost: linear in its elements, however deep they nest."""
@@ -177,8 +182,8 @@ class Inline:
         """What is rare: writes it, or gives what to walk next."""
         if kind == _LINK:
             relation = self._relations.get(element.get(f"{R}id") or "")
-            if relation is not None and relation.external and relation.target not in self.links:
-                self.links.append(relation.target)
+            if relation is not None and relation.external:
+                self.links[relation.target] = None
             inner: Iterator[Element] = iter(element)
             return inner
         if kind == _ALTERNATE:
@@ -190,8 +195,8 @@ class Inline:
             return None
         if kind == _CODE:
             target = _HYPERLINK.match(element.text or "")
-            if target and target[1] not in self.links:
-                self.links.append(target[1])
+            if target:
+                self.links[target[1]] = None
             return None
         if kind == _BOX:
             self.boxes.append(element)

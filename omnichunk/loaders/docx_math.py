@@ -126,7 +126,7 @@ _FORMS: Mapping[str, Callable[[Element], list[Item]]] = {
     f"{M}sSubSup": lambda e: [*_grouped(e, "e"), *_script(e, "sub", "sup")],
     f"{M}sPre": lambda e: [*_script(e, "sub", "sup"), *_grouped(e, "e")],
     f"{M}limLow": lambda e: [_part(e, "e"), *_script(e, "lim")],
-    f"{M}limUpp": lambda e: [_part(e, "e"), "^", *_grouped(e, "lim")],
+    f"{M}limUpp": lambda e: [_part(e, "e"), "^", *_grouped(e, "lim"), "\0"],
     f"{M}rad": _radical,
     f"{M}nary": _nary,
     _DELIMITED: _delimited,

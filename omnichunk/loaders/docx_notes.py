@@ -38,7 +38,7 @@ class Notes:
         element = elements.get(reference.key)
         if element is None:
             if elements:
-                self._package.warnings.append(f"The {kind} {reference.mark} is referred to and missing.")
+                self._package.warn(f"A {kind} is referred to and missing.")
             return None
         position: dict[str, object] = {kind: reference.mark}
         author = element.get(f"{W}author")
@@ -49,7 +49,7 @@ class Notes:
     def _part(self, kind: str) -> tuple[Inline, dict[str, Element]]:
         target = self._targets.get(_PARTS[kind], f"word/{_PARTS[kind]}.xml")
         if not self._package.has(target):
-            self._package.warnings.append(f"The part {target} is missing. Read without {_PARTS[kind]}.")
+            self._package.warn(f"The part {target} is missing. Read without {_PARTS[kind]}.")
             return self._readers.of({}), {}
         root = self._package.optional(target, _PARTS[kind])
         elements: dict[str, Element] = {}

@@ -9,6 +9,7 @@ from omnichunk.loaders.docx_names import VAL, Element, W, child, number, on, val
 from omnichunk.loaders.docx_styles import Style
 
 LEVELS = 9
+BULLET = "-"
 _PLACE = re.compile(r"%([1-9])")
 _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"),
           (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
@@ -84,7 +85,7 @@ class Numbering:
         return next((d for n in style.names if (d := self._styled.get((abstract, n))) is not None), 0)
 
     def label(self, key: str, depth: int) -> str:
-        """Count one paragraph at level ``depth`` of the list ``key``; its label: ``2.1``, ``-`` for bullets, or empty."""
+        """Count one paragraph at level ``depth`` of the list ``key``; its label: ``2.1``, ``BULLET``, or empty."""
         abstract = self._resolve(key)
         levels = self._levels.get(abstract)
         if not levels:
@@ -103,7 +104,7 @@ class Numbering:
             if self._at(levels, overrides, deeper).restart:
                 counts[deeper] = None
         if level.format == "bullet":
-            return "-"
+            return BULLET
 
         def shown(place: re.Match[str]) -> str:
             other = int(place[1]) - 1

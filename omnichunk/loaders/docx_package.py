@@ -11,6 +11,7 @@ import struct
 import zlib
 from collections.abc import Mapping
 from io import BytesIO
+from itertools import pairwise
 from posixpath import dirname, normpath
 from typing import NamedTuple
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
@@ -21,16 +22,16 @@ from omnichunk.loaders.docx_names import Element, W
 MAX_PARTS = 20_000
 MAX_BYTES = 256 << 20
 """Of all parts that are read, inflated. A document of 100,000 paragraphs has about 40 MB."""
-MAX_TAGS = 12_000_000
+MAX_TAGS = 10_000_000
 """Angle brackets in one part: an element costs about 200 bytes of memory."""
-MAX_RATIO = 200
-"""Inflated to packed, for a part above ``RATIO_FROM`` bytes; a real document reaches 20."""
-RATIO_FROM = 64 << 20
+MAX_RATIO = 500
+"""Inflated to packed, for a part above ``RATIO_FROM`` bytes. Real documents reach 20, one repeated paragraph 350."""
+RATIO_FROM = 16 << 20
 _HEAD = 1 << 16
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _BROKEN = (BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError, struct.error)
 _STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/(\w+)")
-_ROOT = re.compile(rb"<[^!?>][^>]*>")
+_ROOT = re.compile(rb"<[^!?<>][^<>]*>")
 _REMEDY = "Open it in a word processor and save it again as .docx."
 
 
@@ -43,14 +44,14 @@ class Relation(NamedTuple):
 
 
 class Package:
-    """The parts of one document, by name and case-insensitively. ``warnings`` gathers what could not be read.
+    """The parts of one document, by name and case-insensitively.
 
     Raises LoadError when ``data`` is no zip archive, is encrypted, or has more parts than a document can need.
     """
 
     def __init__(self, name: str, data: bytes) -> None:
         self.name = name
-        self.warnings: list[str] = []
+        self._warnings: dict[str, None] = {}
         self._left = MAX_BYTES
         if data.startswith(_OLE):
             raise LoadError(
@@ -65,6 +66,15 @@ class Package:
         if len(found) > MAX_PARTS:
             raise LoadError(f"{name}: has {len(found)} parts; a Word document has at most {MAX_PARTS}.")
         self._parts = {_plain(info.filename): info for info in found}
+
+    def warn(self, message: str) -> None:
+        """Add to ``warnings``; the same thing is said once."""
+        self._warnings[message] = None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was left out or could not be read."""
+        return tuple(self._warnings)
 
     def has(self, part: str) -> bool:
         """Whether there is such a part."""
@@ -105,22 +115,18 @@ class Package:
         data = self.read(part)
         if data.count(b"<") > MAX_TAGS:
             raise LoadError(f"{self.name}: {part} has more than {MAX_TAGS} tags. Split the document.")
-        root = _ROOT.search(data)
-        if root is not None:
-            data = (
-                _STRICT.sub(rb"http://schemas.openxmlformats.org/\1/2006/\2", data[: root.end()]) + data[root.end() :]
-            )
         safe = {"resolve_entities": False, "no_network": True, "remove_comments": True, "remove_pis": True}
+        begun, data = _transitional(data)
         try:
             # Without huge_tree the parser limits itself, but refuses long texts; so first the prolog, then all of it.
             prolog = etree.XMLPullParser(events=("start",), **safe)
-            first = None
-            for at in range(0, len(data), _HEAD):
-                prolog.feed(data[at : at + _HEAD])
-                first = next(iter(prolog.read_events()), None)
-                if first is not None:
+            root = None
+            for start, end in pairwise((0, *range(begun, len(data) + _HEAD, _HEAD))):
+                prolog.feed(data[start:end])
+                root = next(iter(prolog.read_events()), None)
+                if root is not None:
                     break
-            if first is not None and first[1].getroottree().docinfo.internalDTD is not None:
+            if root is not None and root[1].getroottree().docinfo.internalDTD is not None:
                 raise LoadError(f"{self.name}: {part} declares a document type, which no Word document may. {_REMEDY}")
             return etree.fromstring(data, etree.XMLParser(huge_tree=True, collect_ids=False, **safe))
         except (etree.LxmlError, ValueError) as error:
@@ -133,7 +139,7 @@ class Package:
         try:
             return self.xml(part)
         except LoadError as error:
-            self.warnings.append(f"{str(error).removeprefix(self.name + ': ')} Read without {what}.")
+            self.warn(f"{str(error).removeprefix(self.name + ': ')} Read without {what}.")
             return None
 
     def relations(self, part: str) -> dict[str, Relation]:
@@ -170,10 +176,18 @@ class Package:
         return part, root
 
 
+def _transitional(data: bytes) -> tuple[int, bytes]:
+    """Where the root tag ends, or what to read to find it, and ``data`` with the names of strict documents replaced."""
+    tag = _ROOT.search(data)
+    end = tag.end() if tag else _HEAD
+    head = _STRICT.sub(rb"http://schemas.openxmlformats.org/\1/2006/\2", data[:end])
+    return (len(head), head + data[end:]) if len(head) != min(end, len(data)) else (end, data)
+
+
 def _plain(part: str) -> str:
     return part.replace("\\", "/").lstrip("/").lower()
 
 
 def _said(error: BaseException) -> str:
-    text = str(error) if isinstance(error, Exception) else ""
+    text = str(getattr(error, "msg", None) or error)
     return " ".join(text.rstrip(".").split()) or type(error).__name__

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from omnichunk.loaders.docx_names import Element, W, child, number, value
 
 _HEADING = re.compile(
-    r"(?:heading|head|überschrift|titre|título|titulo|titolo|título|kop|rubrik|overskrift|otsikko|заголовок|nagłówek"
+    r"(?:heading|head|überschrift|titre|título|titulo|titolo|kop|rubrik|overskrift|otsikko|заголовок|nagłówek"
     r"|nadpis|naslov|címsor|titlu|başlık|επικεφαλίδα|כותרת|عنوان|見出し|标题|標題|제목|หัวเรื่อง)\s*([1-9])(?:\D.*)?",
     re.IGNORECASE,
 )
