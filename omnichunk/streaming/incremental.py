@@ -106,9 +106,10 @@ def strategy(name: str, registry: PluginRegistry | None = None, **options: objec
     if name not in known:
         raise OptionError(f'strategy: there is none called "{name}"{suggestion(name, known) or "."}')
     make = known[name].make
-    taken = signature(make).parameters
-    for option in options:
-        if option not in taken and not any(p.kind is p.VAR_KEYWORD for p in taken.values()):
+    if options:
+        taken = signature(make).parameters
+        unknown = options.keys() - taken.keys() if all(p.kind is not p.VAR_KEYWORD for p in taken.values()) else ()
+        for option in sorted(unknown):
             raise UnknownOptionError(f'strategy "{name}": unknown option "{option}"{suggestion(option, taken) or "."}')
     made = make(**options)
     if not isinstance(made, ChunkingStrategy):

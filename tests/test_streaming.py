@@ -1,0 +1,637 @@
+"""`omnichunk.streaming`: strategies, the same pieces however a text is divided, places, plugins, cost."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import pickle
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from itertools import pairwise
+
+import pyromark
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from omnichunk import PluginRegistry, hookimpl
+from omnichunk.errors import BudgetError, ChunkingError, OptionError, PluginError, UnknownOptionError
+from omnichunk.model.declarations import Strategy
+from omnichunk.sizing import estimate, nws
+from omnichunk.streaming import (
+    BudgetChunker,
+    ChunkingStrategy,
+    IncrementalChunker,
+    JSONLinesChunker,
+    LineChunker,
+    MarkdownBlockChunker,
+    ParagraphChunker,
+    SentenceChunker,
+    StreamChunk,
+    WordChunker,
+    achunk_stream,
+    chunk_stream,
+    strategy,
+)
+from omnichunk.streaming.protocol import Scanner
+
+
+class Foreign(ChunkingStrategy):
+    """Knows whole texts only; drops what separates."""
+
+    def split(self, accumulated_text):
+        return [part for part in accumulated_text.split("a")[:-1] if part]
+
+    def flush(self, accumulated_text):
+        return [part for part in accumulated_text.split("a")[-1:] if part]
+
+
+class Headless(Foreign):
+    """Not local: the first piece of any text is missing."""
+
+    def split(self, accumulated_text):
+        return super().split(accumulated_text)[1:]
+
+
+class Shouting(SentenceChunker):
+    """Inherits a scanner that does not know what it does."""
+
+    def split(self, accumulated_text):
+        return [piece for piece in super().split(accumulated_text) if piece.endswith("!")]
+
+
+STRATEGIES = [
+    SentenceChunker(),
+    WordChunker(),
+    ParagraphChunker(),
+    ParagraphChunker(crlf=True),
+    LineChunker(),
+    LineChunker(keep_ends=True),
+    JSONLinesChunker(),
+    MarkdownBlockChunker(),
+    BudgetChunker(1),
+    BudgetChunker(7),
+    BudgetChunker(40),
+    BudgetChunker(5, "nws"),
+    BudgetChunker(6, "tokens"),
+    BudgetChunker(9, "tokens", tokenizer=lambda text: 2 * len(text.split()) + text.count("x")),
+    Foreign(),
+    Headless(),
+    Shouting(),
+]
+NAMES = [f"{type(s).__name__}-{i}" for i, s in enumerate(STRATEGIES)]
+PIECES = [
+    *[".", "!", "?", '"', "'", "”", "’", ")", "a", "b", "x", "é", "中", "\t", "\n", "\r"],
+    *[
+        " ",
+        "  ",
+        "\n\n",
+        "\n\n\n",
+        "\r\n",
+        "\r\n\r\n",
+        "\xa0",
+        "\x1c",
+        "\u3000",
+        "...",
+        "👩‍👩‍👧",
+        "e\u0301",
+        "🇹🇷",
+        "\ufeff",
+    ],
+    *[
+        "# h\n",
+        "- i\n",
+        "1. j\n",
+        "   in\n",
+        "```\n",
+        "~~~",
+        "| c | d |\n|---|---|\n",
+        "> q\n",
+        "---\n",
+        "<!-- ",
+        "-->\n",
+    ],
+    *['{"k": 1}\n', "word word word "],
+]
+TEXT = st.lists(st.sampled_from(PIECES), max_size=24).map("".join)
+
+
+def divided(text: str, cuts: list[int]) -> list[str]:
+    edges = [0, *sorted(cut % (len(text) + 1) for cut in cuts), len(text)]
+    return [text[a:b] for a, b in pairwise(edges)]
+
+
+def streamed(kind: ChunkingStrategy, deltas: list[str]) -> tuple[list[str], list[str]]:
+    chunker = IncrementalChunker(kind)
+    pieces = [piece for delta in deltas for piece in chunker.feed(delta)]
+    return pieces, chunker.flush()
+
+
+@pytest.mark.parametrize("kind", STRATEGIES, ids=NAMES)
+@given(text=TEXT, cuts=st.lists(st.integers(0, 500), max_size=8))
+@example(text="One.” Two!\r\n\r\nThree 👩‍👩‍👧 e\u0301 x. \r\n", cuts=[])
+@example(text="a\n\n\r\n\rb\n\r\nc\r\n\r\r\n", cuts=[])
+def test_any_division_gives_the_same(kind, text, cuts):
+    """One delta, one code point a delta, and anything between give what split() and flush() give of the whole."""
+    whole = kind.split(text), kind.flush(text)
+    assert streamed(kind, [text]) == whole
+    assert streamed(kind, list(text)) == whole
+    assert streamed(kind, divided(text, cuts)) == whole
+    assert all(piece for piece in whole[0] + whole[1])
+
+
+@pytest.mark.parametrize("kind", STRATEGIES, ids=NAMES)
+@given(text=TEXT, cuts=st.lists(st.integers(0, 500), max_size=5))
+def test_places_are_exact(kind, text, cuts):
+    chunks = list(chunk_stream(divided(text, cuts), kind))
+    assert [c.text for c in chunks] == kind.split(text) + kind.flush(text)
+    assert all(text[c.start : c.end] == c.text and c.index == i for i, c in enumerate(chunks))
+    assert all(a.end <= b.start for a, b in pairwise(chunks))
+
+
+@pytest.mark.parametrize("kind", STRATEGIES, ids=NAMES)
+@given(text=TEXT, end=st.integers(0, 500))
+def test_what_was_complete_stays(kind, text, end):
+    before = kind.split(text[: end % (len(text) + 1)])
+    assert kind.split(text)[: len(before)] == before
+
+
+@pytest.mark.parametrize("kind", STRATEGIES, ids=NAMES)
+@given(text=TEXT, other=TEXT, cut=st.integers(0, 500))
+def test_a_copy_goes_its_own_way(kind, text, other, cut):
+    cut %= len(text) + 1
+    chunker = IncrementalChunker(kind)
+    head = [piece for char in text[:cut] for piece in chunker.feed(char)]
+    twin = copy.copy(chunker) if cut % 2 else chunker.copy()
+    branch = [*head, *twin.feed(other), *twin.flush()]
+    rest = [*head, *chunker.feed(text[cut:]), *chunker.flush()]
+    assert rest == kind.split(text) + kind.flush(text)
+    assert branch == kind.split(text[:cut] + other) + kind.flush(text[:cut] + other)
+
+
+# -- single strategies ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces", "rest"),
+    [
+        ("  One.  Two", ["One."], ["Two"]),
+        ('A.") B', [], ['A.") B']),
+        ("A.)\xa0B!\u3000C", ["A.)", "B!"], ["C"]),
+        ("A.« B", [], ["A.« B"]),
+        ("A?! B... C", ["A?!", "B..."], ["C"]),
+        (". . x", [".", "."], ["x"]),
+        ("A.\x1c", ["A."], []),
+        (" \n", [], []),
+        ("A.b c", [], ["A.b c"]),
+        ("A.'' b", [], ["A.'' b"]),
+    ],
+)
+def test_sentences(text, pieces, rest):
+    assert (SentenceChunker().split(text), SentenceChunker().flush(text)) == (pieces, rest)
+
+
+def test_words_lie_between_white_space_of_any_kind():
+    assert WordChunker().split("a\xa0b\u3000c\x1cd\x85e") == ["a", "b", "c", "d"]
+    assert WordChunker().flush("a\xa0b ") == []
+    assert WordChunker().flush("a\x1c b") == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces", "rest"),
+    [
+        ("\na\n\n  b \n\n\n\n c\n", ["\na", "  b "], [" c\n"]),
+        ("\n\n\na", [], ["a"]),
+        ("a\n\n  \n\nb", ["a", "  "], ["b"]),
+        ("a\n \nb", [], ["a\n \nb"]),
+        ("\n", [], ["\n"]),
+        ("a\r\n\r\nb\n\nc", ["a\r\n\r\nb"], ["c"]),
+    ],
+)
+def test_paragraphs(text, pieces, rest):
+    assert (ParagraphChunker().split(text), ParagraphChunker().flush(text)) == (pieces, rest)
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces", "rest"),
+    [
+        ("a\r\n\r\nb\n\nc\r\n\n\r\nd\r\n", ["a", "b", "c"], ["d\r\n"]),
+        ("\r\n\r\n\r\na\r\nb", [], ["a\r\nb"]),
+        ("a\n\n\rb", ["a"], ["\rb"]),
+        ("a\r\n\r\n", ["a"], []),
+    ],
+)
+def test_paragraphs_with_crlf(text, pieces, rest):
+    kind = ParagraphChunker(crlf=True)
+    assert (kind.split(text), kind.flush(text)) == (pieces, rest)
+
+
+def test_lines():
+    text = "a\r\n\n b\u2028\n\rc\nd\r"
+    assert LineChunker().split(text) == ["a", " b\u2028", "\rc"]
+    assert LineChunker().flush(text) == ["d\r"]
+    lossless = LineChunker(keep_ends=True)
+    assert lossless.split(text) == ["a\r\n", "\n", " b\u2028\n", "\rc\n"]
+    assert "".join(lossless.split(text) + lossless.flush(text)) == text
+
+
+def test_json_records():
+    text = '\ufeff{"a": "x\u2028y"}\r\n\n  [1,\t2] \n\x1e3\n"no end'
+    assert JSONLinesChunker().split(text) == ['{"a": "x\u2028y"}', "[1,\t2]", "3"]
+    assert JSONLinesChunker().flush(text) == ['"no end']
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        ["# One", "Text\ngoes on", "Setext\n===", "***", "text", "```py\na\n\n- b\n```", "text"],
+        [
+            "- a\n\n  more\n- b\n  1. c\n\n     ```\n     d\n\n     e\n     ```",
+            "text",
+            "* a",
+            "+ b",
+            "1. c\n1. d",
+            "1) e",
+        ],
+        ["| a | b |\n|---|---|\n| c | d |", "> q\nlazy\n> r", "> s", "text", "    code\n\n    more", "text"],
+        ["<div>\n```\n</div>", "<!-- a\n\nb -->", "<pre>\n\n- x\n\n</pre>", "text", "~~~~\n~~~\n```\n~~~~", "<b>\n***"],
+        ["-\tone\n\n\ttwo", "~~~\nopen\n\nto the end"],
+        ["text\n2. no list", "text", "1. list\n2. goes on", "- - -", "-\n  empty start", "#nothing\n    - no code"],
+        ["a | b\n- | -\nc | d", "text"],
+    ],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_markdown_blocks(blocks, end):
+    text = ""
+    tight = ("# ", "***", "```", "~~~~", "- - -", "* a", "+ b", "1. c", "1) e")
+    for block in blocks:
+        text += ("" if block.startswith(tight) and not text.endswith("</div>\n\n") else "\n") + block + "\n"
+    text, blocks = text.replace("\n", end), [block.replace("\n", end) for block in blocks]
+    assert MarkdownBlockChunker().split(text + end) + MarkdownBlockChunker().flush(text + end) == blocks
+
+
+def test_the_last_line_may_begin_another_block():
+    assert MarkdownBlockChunker().split("text\n# head") == []
+    assert MarkdownBlockChunker().flush("text\n# head") == ["text", "# head"]
+    assert [c.reason for c in chunk_stream(["text\n# head"], "markdown")] == ["block", "end"]
+
+
+LINES = [
+    *[
+        "a",
+        "b | c",
+        "| a | b |",
+        "|---|---|",
+        "--- | ---",
+        "- x",
+        "* y",
+        "1. one",
+        "2. two",
+        "10) ten",
+        "  in",
+        "   three",
+    ],
+    *[
+        "```",
+        "~~~~",
+        "```py",
+        "> q",
+        "# H",
+        "---",
+        "***",
+        "",
+        "",
+        "",
+        "<!-- c",
+        "-->",
+        "\tt",
+        "  - x",
+        "  ```",
+        "1. ```",
+    ],
+]
+
+
+@given(lines=st.lists(st.sampled_from(LINES), max_size=9))
+def test_no_fence_list_or_table_is_cut(lines):
+    """As pulldown-cmark sees them; white space at the start of the next line is no part of a list here."""
+    text = "\n".join([*lines, ""])
+    depth = 0
+    starts = [c.start for c in chunk_stream([text], "markdown")]
+    for event, place in pyromark.events_with_range(text, options=pyromark.Options.ENABLE_TABLES):
+        if isinstance(event, dict) and "Start" in event:
+            kind = next(iter(event["Start"])) if isinstance(event["Start"], dict) else event["Start"]
+            if not depth and kind in ("CodeBlock", "List", "Table"):
+                block = text[place["start"] : place["end"]].rstrip()
+                first = place["start"] + len(block) - len(block.lstrip())
+                assert not [s for s in starts if first < s < place["start"] + len(block)], (text, block)
+            depth += 1
+        elif isinstance(event, dict) and "End" in event:
+            depth -= 1
+
+
+@pytest.mark.parametrize("unit", ["chars", "nws", "tokens"])
+@given(text=TEXT, size=st.integers(2, 60))
+def test_no_piece_exceeds_its_budget(unit, text, size):
+    kind = BudgetChunker(size, unit)
+    pieces = kind.split(text) + kind.flush(text)
+    measure = {"chars": len, "nws": nws, "tokens": estimate}[unit]
+    assert "".join(pieces) == text
+    assert all(measure(piece) <= size for piece in pieces)
+
+
+def test_a_budget_is_cut_at_the_best_boundary_seen():
+    text = "One two. Three four, five six.\n\nSeven eight nine ten eleven twelve thirteen fourteen 👩‍👩‍👧👩‍👩‍👧👩‍👩‍👧👩‍👩‍👧"
+    chunks = list(chunk_stream(text, BudgetChunker(44)))
+    assert [(c.text, c.reason) for c in chunks] == [
+        ("One two. Three four, five six.\n\n", "block"),
+        ("Seven eight nine ten eleven twelve thirteen ", "word"),
+        ("fourteen 👩‍👩‍👧👩‍👩‍👧👩‍👩‍👧👩‍👩‍👧", "end"),
+    ]
+    assert BudgetChunker(7).split("👩‍👩‍👧" * 3) == ["👩‍👩‍👧", "👩‍👩‍👧"]
+    assert [c.reason for c in chunk_stream(["a" * 9], BudgetChunker(4))] == ["cluster", "cluster", "end"]
+    assert [c.reason for c in chunk_stream(["e" + "\u0301" * 9], BudgetChunker(6))] == ["code point", "end"]
+    assert BudgetChunker(5).split("hello world again") == ["hello", " ", "world", " "]
+
+
+def test_a_budget_counts_with_a_tokenizer():
+    kind = BudgetChunker(50, "tokens", "cl100k_base")
+    text = "Der schnelle braune Fuchs springt. 快速的棕色狐狸跳过了懒狗。 def f(x):\n    return x ** 2\n\n" * 20
+    pieces = kind.split(text) + kind.flush(text)
+    assert "".join(pieces) == text
+    assert max(map(kind._count, pieces)) <= 50
+    assert sum(map(kind._count, pieces)) / len(pieces) > 25
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ((0,), ValueError),
+        ((True,), TypeError),
+        ((2.0,), TypeError),
+        (("9",), TypeError),
+        ((9, "token"), ValueError),
+        ((9, "chars", len), ValueError),
+        ((9, "tokens", "no_such_encoding"), ValueError),
+    ],
+)
+def test_wrong_budgets(arguments, error):
+    with pytest.raises(error):
+        BudgetChunker(*arguments)
+
+
+def test_a_code_point_above_the_budget():
+    kind = BudgetChunker(2, "tokens", lambda text: 3 * len(text))
+    with pytest.raises(BudgetError, match=r"max_size=2 cannot hold 'a', which takes 3"):
+        kind.flush("abc")
+
+
+# -- strategies of others ---------------------------------------------------------------------------------------------
+
+
+class Answers(ChunkingStrategy):
+    """Answers what it is told to."""
+
+    def __init__(self, *pieces: object) -> None:
+        self.pieces = list(pieces)
+
+    def split(self, accumulated_text):
+        return self.pieces if accumulated_text else []
+
+
+@pytest.mark.parametrize("pieces", [("",), ("A",), ("b", "a"), ("ab", "b")])
+def test_pieces_that_are_empty_or_no_part_of_the_text(pieces):
+    for run in (
+        lambda: IncrementalChunker(Answers(*pieces)).feed("ab"),
+        lambda: list(chunk_stream(["ab"], Answers(*pieces))),
+    ):
+        with pytest.raises(ValueError, match="Answers"):
+            run()
+    with pytest.raises(TypeError, match="a piece must be str, not int"):
+        IncrementalChunker(Answers(1)).feed("ab")
+
+
+def test_a_piece_that_changes_is_refused():
+    class Growing(ChunkingStrategy):
+        def split(self, accumulated_text):
+            return [accumulated_text] if accumulated_text else []
+
+    chunker = IncrementalChunker(Growing())
+    assert chunker.feed("a") == ["a"]
+    with pytest.raises(ValueError, match=r"piece 1 was 'a'.*local = False"):
+        chunker.feed("b")
+
+
+def test_the_default_flush_drops_the_rest():
+    class Halves(ChunkingStrategy):
+        def split(self, accumulated_text):
+            return accumulated_text.split("|")[:-1]
+
+    assert streamed(Halves(), list("a|b|c")) == (["a", "b"], [])
+    assert [(c.text, c.start, c.reason) for c in chunk_stream(["a|b|c"], Halves())] == [
+        ("a", 0, "boundary"),
+        ("b", 2, "boundary"),
+    ]
+
+
+def test_a_foreign_strategy_is_asked_for_what_is_new_only():
+    read = []
+
+    class Lines(ChunkingStrategy):
+        def split(self, accumulated_text):
+            read.append(len(accumulated_text))
+            return [line for line in accumulated_text.split("\n")[:-1] if line]
+
+    text = "some line of text\n" * 20_000
+    assert len(streamed(Lines(), [text[i : i + 100] for i in range(0, len(text), 100)])[0]) == 20_000
+    assert sum(read) < 10 * len(text)
+    read.clear()
+    Lines.local = True
+    streamed(Lines(), [text[i : i + 100] for i in range(0, len(text), 100)])
+    assert max(read) < 200
+
+
+def test_a_foreign_strategy_that_turns_out_not_to_be_local():
+    """Late, when too many pieces were given: that is said. Told before: everything is split every time."""
+
+    class Framed(ChunkingStrategy):
+        local = None
+
+        def split(self, accumulated_text):
+            lines = accumulated_text.split("\n")[:-1]
+            return lines[: 750 + len(lines) // 2] if len(lines) > 1500 else lines
+
+    class Whole(Framed):
+        local = False
+
+    text = "".join(f"{i}\n" for i in range(3000))
+    expected = Framed().split(text)
+    assert streamed(Whole(), [text[i : i + 50] for i in range(0, len(text), 50)])[0] == expected
+    with pytest.raises(ValueError, match="local = False"):
+        streamed(Framed(), [text[i : i + 50] for i in range(0, len(text), 50)])
+
+
+def test_a_scanner_of_ones_own():
+    class Pairs(ChunkingStrategy):
+        boundary = "pair"
+
+        def split(self, accumulated_text):
+            return [accumulated_text[i : i + 2] for i in range(0, len(accumulated_text) - 1, 2)]
+
+        def scanner(self):
+            return PairScanner()
+
+    class PairScanner(Scanner):
+        __slots__ = ()
+
+        def feed(self, delta):
+            text = "".join([*self.parts, delta])
+            self.parts = [text[len(text) // 2 * 2 :]]
+            return Pairs().split(text)
+
+        def flush(self):
+            return []
+
+    assert [c.reason for c in chunk_stream(["abc", "de"], Pairs())] == ["pair", "pair"]
+    assert streamed(Pairs(), list("abcde")) == (["ab", "cd"], [])
+
+
+# -- streams ----------------------------------------------------------------------------------------------------------
+
+
+def test_stream_chunks():
+    chunks = list(chunk_stream(["It ra", "ins.  It po", "urs"], SentenceChunker()))
+    assert chunks == [StreamChunk("It rains.", 0, 0, 9, "sentence"), StreamChunk("It pours", 1, 11, 19, "end")]
+    with pytest.raises(AttributeError):
+        chunks[0].text = "x"
+    assert list(chunk_stream([], "word")) == []
+
+
+def test_pieces_come_as_soon_as_they_are_complete():
+    asked = []
+
+    def tokens():
+        for token in ("One. ", "Two. ", "Three. "):
+            asked.append(token)
+            yield token
+
+    stream = chunk_stream(tokens(), "sentence")
+    assert asked == []
+    assert next(stream).text == "One."
+    assert asked == ["One. "]
+    stream.close()
+    assert asked == ["One. "]
+
+
+def test_asynchronous_streams():
+    async def tokens() -> AsyncIterator[str]:
+        for token in ("One. T", "wo. ", "Three"):
+            await asyncio.sleep(0)
+            yield token
+
+    async def run() -> list[StreamChunk]:
+        return [chunk async for chunk in achunk_stream(tokens(), "sentence")]
+
+    assert asyncio.run(run()) == list(chunk_stream(["One. T", "wo. ", "Three"], "sentence"))
+
+
+def test_what_the_iterable_raises_is_passed_on():
+    def broken():
+        yield "One. Tw"
+        raise ConnectionError
+
+    stream = chunk_stream(broken(), "sentence")
+    assert next(stream).text == "One."
+    with pytest.raises(ConnectionError):
+        next(stream)
+
+
+def test_wrong_arguments():
+    for make in (IncrementalChunker, lambda kind: chunk_stream([], kind), lambda kind: achunk_stream([], kind)):
+        with pytest.raises(TypeError, match="strategy must be"):
+            make(SentenceChunker)
+        with pytest.raises(OptionError, match=r'none called "sentense"; did you mean "sentence"\?'):
+            make("sentense")
+    for delta in (b"a", None, 5, ["a"]):
+        with pytest.raises(TypeError, match="must be str"):
+            IncrementalChunker("word").feed(delta)
+        with pytest.raises(TypeError, match="must be str"):
+            list(chunk_stream([delta], "word"))
+    with pytest.raises(TypeError, match="crlf must be bool"):
+        ParagraphChunker(crlf="yes")
+    with pytest.raises(TypeError, match="keep_ends must be bool"):
+        LineChunker(keep_ends=1)
+
+
+def test_after_a_flush_another_stream_begins():
+    chunker = IncrementalChunker(SentenceChunker())
+    assert chunker.feed("One. Tw") == ["One."]
+    assert chunker.flush() == ["Tw"]
+    assert chunker.flush() == []
+    assert chunker.feed("o. ") == ["o."]
+
+
+def test_a_chunker_in_the_middle_of_a_stream_can_be_pickled():
+    chunker = IncrementalChunker("markdown")
+    chunker.feed("- a\n- b\n\nte")
+    twin = pickle.loads(pickle.dumps(chunker))
+    assert twin.feed("xt\n\n") == chunker.feed("xt\n\n") == ["- a\n- b", "text"]
+
+
+# -- names ------------------------------------------------------------------------------------------------------------
+
+
+def test_strategies_by_name():
+    for name, kind in {
+        "sentence": SentenceChunker,
+        "word": WordChunker,
+        "paragraph": ParagraphChunker,
+        "line": LineChunker,
+        "jsonl": JSONLinesChunker,
+        "markdown": MarkdownBlockChunker,
+    }.items():
+        assert type(strategy(name)) is kind
+    assert strategy("budget", max_size=3, unit="nws").unit == "nws"
+    assert strategy("paragraph", crlf=True).crlf
+    with pytest.raises(UnknownOptionError, match=r'unknown option "max_sise"; did you mean "max_size"\?'):
+        strategy("budget", max_sise=3)
+    with pytest.raises(ChunkingError, match="at least 1"):
+        strategy("budget", max_size=0)
+
+
+def test_strategies_of_plugins():
+    class Plugin:
+        @hookimpl
+        def omnichunk_strategies(self):
+            return [Strategy("foreign", Foreign), Strategy("broken", dict)]
+
+    registry = PluginRegistry()
+    registry.register(Plugin())
+    assert type(strategy("foreign", registry)) is Foreign
+    assert type(strategy("word", registry)) is WordChunker
+    with pytest.raises(PluginError, match="no ChunkingStrategy"):
+        strategy("broken", registry)
+    with pytest.raises(OptionError):
+        strategy("foreign", PluginRegistry())
+    rows = {row.name: row.adds for row in registry.plugins()}
+    assert "strategies:budget" in rows["omnichunk.streaming.builtin"]
+
+
+# -- cost -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [*STRATEGIES[:8], BudgetChunker(60)], ids=lambda s: type(s).__name__)
+@pytest.mark.parametrize(
+    "unit", ["a", " ", ".", "\n", "\r\n", "- a\n", "```\n\n", "| a |\n", "中。", "\u0301", "a b. "]
+)
+def test_deltas_cost_the_same_however_much_there_is(kind, unit):
+    """If the cost were that of what has accumulated, this would take minutes."""
+    text = unit * (50_000 // len(unit))
+    streamed(kind, [text[i : i + 7] for i in range(0, len(text), 7)])
+
+
+def test_importing_imports_no_other_room():
+    code = "import sys, omnichunk.streaming; print([m for m in sys.modules if m.startswith('omnichunk') and 'stream' not in m])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['omnichunk']"
