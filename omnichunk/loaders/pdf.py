@@ -42,6 +42,7 @@ OPERATIONS = 1_000_000
 PAGE_COST = 100
 """Operations that a page counts for, however little it shows."""
 PAGES = 50_000
+"""Pages that are read of any document."""
 
 
 @dataclass(slots=True)
