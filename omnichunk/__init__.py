@@ -46,6 +46,7 @@ _NAMES = {
     "Source": "model.document",
     "SourceDescriptor": "model.document",
     "Span": "model.span",
+    "Strategy": "model.declarations",
     "Strength": "model.span",
     "Structure": "model.span",
     "StructureProvider": "model.declarations",
@@ -100,6 +101,7 @@ if TYPE_CHECKING:
     from omnichunk.model.declarations import Parser as Parser
     from omnichunk.model.declarations import Renderer as Renderer
     from omnichunk.model.declarations import Sink as Sink
+    from omnichunk.model.declarations import Strategy as Strategy
     from omnichunk.model.declarations import StructureProvider as StructureProvider
     from omnichunk.model.declarations import StructureRequest as StructureRequest
     from omnichunk.model.declarations import Tokenizer as Tokenizer

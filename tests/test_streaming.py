@@ -15,9 +15,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from omnichunk import PluginRegistry, hookimpl
+from omnichunk import PluginRegistry, Strategy, hookimpl
 from omnichunk.errors import BudgetError, ChunkingError, OptionError, PluginError, UnknownOptionError
-from omnichunk.model.declarations import Strategy
 from omnichunk.sizing import estimate, nws
 from omnichunk.streaming import (
     BudgetChunker,
