@@ -275,3 +275,37 @@ def test_nothing_heavy_is_imported_for_a_listing():
 
 def test_what_moves_a_cursor_is_not_printed():
     assert cli_inspect._clean("a\tb\x1b[2J\n\u200bc") == "a b\ufffd[2J \ufffdc"
+
+
+def test_distributions_that_are_really_installed(tmp_path):
+    """Entry points as a packager writes them: one good, one to a missing module, one that is no reference at all."""
+    (tmp_path / "omnichunk_reel.py").write_text(
+        "from omnichunk import FormatSegment, LoadedDocument, Loader, hookimpl\n"
+        "def load(source):\n"
+        "    text = source.data.decode()\n"
+        "    return LoadedDocument(text, (FormatSegment(0, len(text), 'prose', {'reel': 1}),), 'reel')\n"
+        "@hookimpl\n"
+        "def omnichunk_loaders():\n"
+        "    return [Loader('reel', load, ('.reel',))]\n"
+    )
+    info = tmp_path / "omnichunk_reel-3.4.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: omnichunk-reel\nVersion: 3.4\n")
+    (info / "entry_points.txt").write_text("[omnichunk]\nreel = omnichunk_reel\nlost = omnichunk_lost\nodd = 3 4\n")
+    (tmp_path / "a.reel").write_text("one two\n")
+    env = {k: v for k, v in os.environ.items() if k != plugins.DISABLE}
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(tmp_path), env.get("PYTHONPATH", "")]))
+
+    def answer(*arguments):
+        command = [sys.executable, "-m", "omnichunk", *arguments, "--json"]
+        done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=tmp_path)
+        return done.returncode, json.loads(done.stdout)
+
+    rows = {row["name"]: row for row in answer("plugins")[1] if row["origin"] == "entry point"}
+    assert {name: rows[name]["state"] for name in ("reel", "lost", "odd")} == {
+        "reel": "loaded", "lost": "failed", "odd": "failed"
+    }  # fmt: skip
+    assert (rows["reel"]["distribution"], rows["reel"]["version"]) == ("omnichunk-reel", "3.4")
+    status, report = answer("doctor", "a.reel")
+    assert status == 0
+    assert (report["files"][0]["loader"], report["files"][0]["plugin"]) == ("reel", "reel")

@@ -293,6 +293,15 @@ def test_masked_languages_keep_their_offsets():
     assert tree.root_node.end_byte == len(raw)
 
 
+@pytest.mark.parametrize("text", ["foo # end", "r#x", "1;\nfoo #a", "foo #a\n"])
+def test_a_comment_without_end_of_line_ends_a_parse(text):
+    """The perl scanner never returns from one, so it is masked; offsets stay."""
+    loaded = grammar("perl")
+    if loaded is None:
+        pytest.skip(unavailable("perl"))
+    assert loaded.parse(text.encode()).root_node.end_byte <= len(text)
+
+
 def test_a_hanging_grammar_is_never_loaded():
     """It says why instead."""
     assert grammar("cobol") is None

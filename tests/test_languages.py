@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnichunk import OptionError, language_capabilities
+from omnichunk import OptionError, PluginError, language_capabilities
+from omnichunk.model.declarations import Language
 from omnichunk.parsing import languages as room
-from omnichunk.parsing.languages import canonical, detect, languages, lookup
+from omnichunk.parsing.grammar import grammar, unavailable
+from omnichunk.parsing.languages import (
+    Languages,
+    canonical,
+    detect,
+    languages,
+    lineage,
+    lookup,
+    read_tables,
+    using,
+)
 
 
 @pytest.mark.parametrize(
@@ -26,6 +39,8 @@ from omnichunk.parsing.languages import canonical, detect, languages, lookup
         ("x.h", "namespace a {\n}\n", "cpp"),
         ("x.h", "#import <Foundation/Foundation.h>\n@interface A\n", "objc"),
         ("x.m", "@implementation A\n@end\n", "objc"),
+        ("x.m", "#import <A/A.h>\nint f(void) {\n    x = 1;\n}\n", "objc"),
+        ("x.m", "x = 1;\n", "matlab"),
         ("x.m", "% solves it\nfunction y = f(x)\n", "matlab"),
         ("x.pl", "use strict;\n", "perl"),
         ("x.pl", ":- module(m, []).\n", "prolog"),
@@ -101,6 +116,22 @@ def test_a_language_of_the_pack_needs_no_folder():
         assert lookup(canonical(name)).name == canonical(name)
 
 
+def test_a_language_inherits_tables_and_queries(tmp_path):
+    """Key by key, from the nearest; a line that leads back to itself is an error that names the file."""
+    tsx = read_tables(lookup("tsx"))
+    assert tsx["grammar"]["function"] == "language_tsx"
+    assert tsx["nodes"]["wrap"] == read_tables(lookup("typescript"))["nodes"]["wrap"]
+    assert tsx["nodes"]["comment"] == read_tables(lookup("javascript"))["nodes"]["comment"]
+    assert [language.name for language in lineage(lookup("tsx"))] == ["tsx", "typescript", "javascript"]
+    for above, message in (("nobody", "has no folder"), ("loop", "inherits from itself")):
+        folder = tmp_path / above
+        folder.mkdir()
+        folder.joinpath("language.toml").write_text(f'[grammar]\ninherits = "{above}"\n')
+        language = Language("loop", folder=str(folder))
+        with pytest.raises(PluginError, match=message):
+            using(Languages([language]), lineage, language)
+
+
 def test_capabilities_are_consistent():
     """Rows say what is there: a parser needs a grammar, and extraction by grammar needs a parser."""
     rows = {row.language: row for row in language_capabilities()}
@@ -114,3 +145,34 @@ def test_capabilities_are_consistent():
     assert rows["cobol"].extraction == "regex"
     assert rows["csharp"].extraction == "ast"
     assert rows["vue"].extraction == rows["javascript"].extraction
+
+
+ABSENT = """
+import sys
+from omnichunk.parsing import grammar, languages
+if sys.argv[1] == "tree_sitter":
+    sys.modules["tree_sitter"] = None
+languages.PACK = grammar.PACK = "no_such_pack"
+from omnichunk import language_capabilities
+for row in language_capabilities():
+    print(row.language, row.grammar_registered, row.grammar_available, row.query_available, row.extraction, row.reason)
+"""
+
+
+@pytest.mark.parametrize(
+    ("absent", "expected"),
+    [
+        ("tree_sitter", ["python True False True regex tree_sitter is not installed", "vue True False True regex"]),
+        ("pack", ["python True True True ast", "vue True True True ast", "kotlin True False True regex", "less False"]),
+    ],
+)
+def test_capabilities_are_true_where_an_extra_is_missing(absent, expected):
+    """Without the parsers, or without the pack, the rows say so and what to install."""
+    if grammar("python") is None:
+        pytest.skip(unavailable("python"))
+    command = [sys.executable, "-c", ABSENT, absent]
+    rows = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    for start in expected:
+        assert any(row.startswith(start) for row in rows), start
+    assert absent == "pack" or not any(" ast" in row for row in rows)
+    assert absent == "tree_sitter" or any('"omnichunk[all-languages]"' in row for row in rows)

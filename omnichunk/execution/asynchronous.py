@@ -73,8 +73,10 @@ async def produce(make: Make[T], buffer_size: int = 1) -> AsyncGenerator[T, None
     finally:
         gone.set()
         room.release()
-        await _until(ended)
-        thread.join()
+        try:
+            await _until(ended)
+        finally:
+            thread.join()  # telling that it has ended was the last it did
 
 
 async def _until(ended: asyncio.Event) -> None:

@@ -9,6 +9,7 @@
     embeds = ["javascript", "css"]   # there is no parser: markup whose scripts and styles go to those of their languages
     unsafe = "hangs"                 # never parsed in this process
     ascii = true                     # the scanner crashes on other code points: they are masked
+    unended = "#"                    # the scanner never returns from such a comment in a last line without end: masked
 
     [nodes]
     comment = [...]     # comments; those right before a definition are its documentation
@@ -96,6 +97,7 @@ class Grammar:
     folders: tuple[str, ...] = ()
     """Where its queries are: its own folder, then those it inherits from."""
     ascii: bool = False
+    unended: bytes = b""
     _local: threading.local = field(default_factory=threading.local, repr=False)
 
     def parse(self, raw: bytes) -> tree_sitter.Tree | None:
@@ -111,6 +113,8 @@ class Grammar:
             parser = self._local.parser = Parser(self.language)
         if self.ascii and not raw.isascii():
             raw = raw.translate(_ASCII_ONLY)
+        if self.unended and (at := raw.find(self.unended, raw.rfind(b"\n") + 1)) >= 0:
+            raw = raw[:at] + b" " * (len(raw) - at)
         size = PIECE
         left = STEPS
         limit = thread_time() + GRACE + SECONDS_PER_BYTE * len(raw)
@@ -294,6 +298,7 @@ def _load(language: Language) -> Grammar | str:
                 _nodes(tables, language),
                 tuple(inherited.folder for inherited in lineage(language) if inherited.folder),
                 bool(table.get("ascii")),
+                table.get("unended", "").encode(),
             )
         except ModuleNotFoundError:
             continue

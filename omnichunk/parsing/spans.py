@@ -31,6 +31,7 @@ from omnichunk.parsing.tags import (
     COMMENT,
     CONTAINERS,
     DEFINITION,
+    FIRST,
     HOLDERS,
     IMPORT,
     INSIDE,
@@ -76,14 +77,21 @@ class Spans:
         nodes = tags.rules.nodes
         self._body = next((field for field in tags.rules.bodies if isinstance(field, int)), 0)
         self._documents = nodes.docstring
-        self._mark = b"#" if nodes.docstring else b"/"  # what a comment may begin with in the head of a definition
+        self._mark = nodes.mark
         self._word = nodes.words[0] if nodes.words else b""
 
     def outline(self, root: Node) -> list[Span]:
         """The spans of the whole tree."""
         self._broken = getattr(root, "has_error", False)
         start = line_start(self._raw, root.start_byte, 0)
-        return self.made(Spans._listing, root.children, start, OUTLINE, "")
+        return self.made(Spans._listing, self._flat(root.children), start, OUTLINE, "")
+
+    def _flat(self, nodes: Sequence[Node]) -> Sequence[Node]:
+        """``nodes`` with what is in mere lists of imports or declarations in place of those."""
+        flat = self._tags.rules.nodes.flat
+        if not flat:
+            return nodes
+        return [*chain.from_iterable(node.children if node.type in flat else (node,) for node in nodes)]
 
     # -- making children, now or later
 
@@ -283,14 +291,13 @@ class Spans:
             if lead and blank and not bound:
                 spans += self._leads(lead, where, glued=False)
                 lead = []
+            if len(nodes) > 1 and not role & _FINDS:
+                role = self._role(nodes)
             if role & _LEAD:
-                if len(nodes) > 1:
-                    role = self._role(nodes)
-                if role & _LEAD:
-                    lead.append(row)
-                    bound = bound or role == ATTRIBUTE
-                    run = None
-                    continue
+                lead.append(row)
+                bound = bound or role == ATTRIBUTE
+                run = None
+                continue
             strength = high if blank or turn else low
             if role & _FINDS and (several or outline):
                 found = None
@@ -367,14 +374,17 @@ class Spans:
         return bool(found)
 
     def _role(self, nodes: Sequence[Node]) -> int:
-        """The roles of the first node that is no comment or attribute, else of the attribute, else of the comment."""
-        lead = 0
-        for node in nodes:
+        """The roles of the first node that is no comment, attribute or mere word, else of the attribute or comment."""
+        lead, word = 0, False
+        for node in nodes[:FIRST]:
             role = self._tags.kind(node).role
-            if not role & _LEAD:
+            if role & _LEAD:
+                lead = max(lead, role & _LEAD)
+            elif role or node.children:
                 return role
-            lead = max(lead, role & _LEAD)
-        return lead
+            else:
+                word = True
+        return 0 if word else lead
 
     def _leads(self, lead: Sequence[Row], where: int, *, glued: bool) -> list[Span]:
         """Spans of comments and attributes, adjacent comments as one; ``glued`` to what follows."""
@@ -406,6 +416,8 @@ class Spans:
         if outer is not core or raw[first] in MARKED:
             first = self._tags.first_word(outer, core)
         body = self._tags.body(core) if several and not value else None
+        if doc is None and (kids := core.children) and self._tags.kind(kids[0]).role & COMMENT:
+            doc = kids[0].start_byte, kids[0].end_byte
         if body is not None:
             last = inner = body.start_byte
             head = raw[first:inner]
@@ -466,14 +478,34 @@ class Spans:
         body = None if label in VALUES else self._tags.body(core)
         if body is None:
             return self._inside(nodes, start, INSIDE if where == BODY else where, label)
-        spans = self._listing(body.children, line_start(self._raw, body.start_byte, start), where, label)
-        end = start + len(self._raw[start : body.start_byte].rstrip())
+        nodes_inside = [*self._early(core, body), *body.children]
+        inner = nodes_inside[0].start_byte if nodes_inside else body.start_byte
+        spans = self._listing(nodes_inside, line_start(self._raw, inner, start), where, label)
+        end = start + len(self._raw[start:inner].rstrip())
         if spans and several_lines(self._raw, start, end):
             head = self._span(start, end, "statement", LINE, NEXT)
             if spans[0].start >= head.end:
                 head.opener = partial(self._make, self, Spans._head, nodes, start, INSIDE, label)
                 spans.insert(0, head)
         return spans
+
+    def _early(self, core: Node, body: Node) -> Sequence[Node]:
+        """The comments on lines of their own before a body without brackets: they belong to what it begins with."""
+        raw, begin = self._raw, body.start_byte
+        if (
+            raw.find(self._mark, core.start_byte, begin) < 0
+            or not body.children
+            or not getattr(body.children[0], "is_named", True)
+        ):
+            return ()
+        kids = [kid for kid in core.children if kid.end_byte <= begin]
+        first = len(kids)
+        while first and self._tags.kind(kids[first - 1]).role & COMMENT:
+            at = kids[first - 1].start_byte
+            if not raw[line_start(raw, at, 0) : at].isspace():
+                break
+            first -= 1
+        return kids[first:]
 
     def _head(self, nodes: Sequence[Node], start: int, where: int, label: str) -> list[Span]:
         """The spans of what precedes the body: parameters on several lines."""

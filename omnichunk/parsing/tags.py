@@ -39,7 +39,7 @@ _FINDS = DEFINITION | WRAP
 
 _LISTING = re.compile(r"block|body|suite|list|statements|compound|program|module|file|unit|chunk")
 _BLOCK = re.compile(r"block|body|suite|compound|statements|declaration_list|field_list|variant_list|members")
-_ATTRIBUTE = re.compile(r"attribute|annotation|decorator|modifier")
+_ATTRIBUTE = re.compile(r"attribute|annotation|decorator|modifiers")
 _GENERIC = re.compile(
     r"(?:^|_)(function|func|fun|fn|method|constructor|procedure|proc|subroutine|subprogram|class|interface|protocol|struct|record"
     r"|union|enum|trait|module|mod|namespace|package|impl|macro|contract|object|def|defn)(?:_|$)"
@@ -57,6 +57,10 @@ _LABELS = {
 _PLAIN = re.compile(r"\(\w+\s+(\w+):\s*\((?:_|(?<=name: \()\w+)\)\s*@name\)\s*@definition\.\w+")
 _QUOTES = re.compile(rb"[rRuUbB]{0,2}[\"']")
 _QUOTE = frozenset(b"\"'")
+
+_QUOTED = "\"'`"
+_PATHS = (*_QUOTED, "<")
+"""How an import begins that names a file."""
 
 OPENS_STRING = frozenset(b"\"'rRuUbB")
 """Bytes that may begin a docstring."""
@@ -300,9 +304,10 @@ class Tags:
                 found = child(node, field)
                 if found is not None:
                     return found
-            inner = next((kid for kid in reversed(node.children) if kid.end_byte - kid.start_byte > 2), None)
-            if inner is None:
-                return None
+            kids = node.children
+            inner = next((kid for kid in reversed(kids) if kid.end_byte - kid.start_byte > len("end")), None)
+            if inner is None or any(kid.type == "{" for kid in kids):
+                return None  # members of ``message M { … }`` without a node around them all
             kind = self.kind(inner)
             if kind.role & OPEN or _BLOCK.search(kind.name):
                 return inner
@@ -322,9 +327,12 @@ class Tags:
         """Where a definition begins when comments and attributes are left out."""
         at: int = outer.start_byte
         node = outer
-        for _ in range(2):
+        for _ in range(6):
             for kid in node.children:
                 kind = self.kind(kid)
+                if kid.start_byte <= core.start_byte and kid.end_byte >= core.end_byte:
+                    node = kid  # the definition, or what wraps it in turn
+                    break
                 if not kind.role & _MARKS:
                     return int(kid.start_byte)
                 if "modifiers" in kind.name and any(not self.kind(sub).role & _MARKS for sub in kid.children):
@@ -355,7 +363,10 @@ class Tags:
 
 
 def _import(name: str, source: str) -> tuple[str, str]:
-    if not source and not name.startswith(("{", '"')):
+    source = source.strip(_QUOTED)
+    if name[:1] in _PATHS:
+        return name.strip(_QUOTED) or source, source
+    if not source and not name.startswith("{"):
         for separator in ("::", "/", "."):
             if separator in name:
                 return name.rpartition(separator)[2], name

@@ -154,6 +154,11 @@ class SpanTree:
         self.owners.update((id(passed), owner) for passed in path)
         return owner
 
+    def embed(self, span: Span) -> None:
+        """Make the children of a part in a language of its own, its imports and diagnostics known at once."""
+        if span.detail is not None and span.detail.inner is not None:
+            self._inject(span, span.detail.language, *span.detail.inner)
+
     def _inject(self, span: Span, language: str, start: int, end: int) -> Sequence[Span]:
         try:
             language = self.registry.canonical(language)
@@ -163,6 +168,11 @@ class SpanTree:
         for child in structure.spans:
             child.shift(start)
         span.adopt(structure.spans)
+        if span.kind == "part" and span.detail is not None:
+            span.detail.language = language
+            self.imports.extend(structure.imports)
+            where = f"{language} from line {self.text.count(chr(10), 0, start) + 1}"
+            self.errors.extend(f"{where}: {error}" for error in structure.errors)
         return structure.spans
 
 
@@ -278,6 +288,8 @@ def _part(tree: SpanTree, segment: FormatSegment, language: str) -> Span:
     structure = describe(tree.registry, tree.text[start:end], language, tree.name)
     for span in structure.spans:
         span.shift(start)
+        if span.kind == "part":  # a component's script or style
+            tree.embed(span)
     tree.imports.extend(structure.imports)
     tree.errors.extend(structure.errors)
     metadata = _position(segment)

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import unescape
+from itertools import groupby
 
 from omnichunk.model.declarations import StructureRequest
 from omnichunk.model.span import Detail, Glue, Span, Strength, Structure
@@ -24,6 +25,7 @@ _TAG = re.compile(r"<(/?)[^<>]*>\s*|[^<]+|<")
 _BREAK = re.compile(r"<br\s*/?\s*>[ \t\r]*\n?", re.I)
 _HIDDEN = re.compile(r"""\shidden(?=[\s=/]|$)|display\s*:\s*none|aria-hidden\s*=\s*["']?true""", re.I)
 _TYPE = re.compile(r"""\stype\s*=\s*["']?([^\s"'>;]+)""", re.I)
+_LANG = re.compile(r"""\slang\s*=\s*["']?([\w+#-]+)""", re.I)
 _LANGUAGE = re.compile(r"""\sclass\s*=\s*["']?[^"'>]*?\b(?:language|lang|highlight-source)-([\w+#-]+)""", re.I)
 _UNSEEN = re.compile(r"<!--.*?-->|<(script|style|template|svg)\b.*?</\1[^>]*>", re.I | re.S)
 _SPACE = re.compile(r"<(?:/?(?:br|hr|p|div|li|td|tr|img)\b)[^>]*>", re.I)
@@ -90,14 +92,17 @@ def plain(text: str, start: int, end: int) -> str:
 class _Scanner:
     """The stack of open elements and the nodes found so far. A node without kind is transparent."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, component: bool = False) -> None:
         self.text = text
+        self.component = component  # its outermost scripts and styles are parts of their own, its headings no sections
         self.nodes: list[Node] = []
         self.damage: list[tuple[int, str]] = []
         self.stack: list[tuple[Tag, Node, int]] = []  # with the end of the start tag
         self.at: defaultdict[str, list[int]] = defaultdict(list)  # name -> its places in the stack
         self.walls = [-1]
-        self.muted = -1  # place in the stack of the outermost element whose headings do not count
+        self.muted = (
+            1 << 30 if component else -1
+        )  # place in the stack of the outermost element whose headings do not count
 
     def innermost(self, names: Sequence[str]) -> int:
         """Place in the stack of the innermost open element of these names, -1 if there is none."""
@@ -171,9 +176,14 @@ class _Scanner:
             self.damage.append((start, f"<{tag.name}> is never closed"))
             return -1
         node = Node(start, found.end(), tag.kind)
+        named = _LANG.search(attributes)
         language = _script(attributes) if tag.name == "script" else "css" if tag.name == "style" else ""
+        if language and named:
+            language = named[1].lower()
         if language and inside < found.start():
             node.detail = Detail(language=language, inner=(inside, found.start()))
+            if self.component and not self.stack:
+                node.kind, node.strength = "part", Strength.PART
         self.nodes.append(node)
         return found.end()
 
@@ -315,9 +325,26 @@ def _table(text: str, table: Node) -> tuple[str, Detail | None]:
 
 
 def html_spans(request: StructureRequest) -> Structure:
-    """The outline and blocks of an HTML page or fragment."""
+    """The outline and blocks of an HTML page or fragment, or of a component written like one (Vue, Svelte)."""
     text = request.text
-    scanner = _Scanner(text)
+    scanner = _Scanner(text, component=request.language != "html")
     scanner.scan()
     nodes = outlined([node for node in scanner.nodes if node.kind], len(text))
-    return Structure(spans=_HtmlNest(text, nodes).spans(), errors=damage(text, scanner.damage))
+    spans = _HtmlNest(text, nodes).spans()
+    if scanner.component:
+        spans = _parts(spans, request.language)
+    return Structure(spans=spans, errors=damage(text, scanner.damage))
+
+
+def _parts(spans: Sequence[Span], language: str) -> list[Span]:
+    """``spans`` with parts in ``language`` around those that are no parts in a language of their own."""
+    parts: list[Span] = []
+    for apart, group in groupby(spans, key=lambda span: span.kind == "part"):
+        run = [*group]
+        if apart:
+            parts += run
+        else:
+            parts.append(
+                Span(run[0].start, run[-1].end, "part", Strength.PART, "", Detail(language=language), children=run)
+            )
+    return parts
