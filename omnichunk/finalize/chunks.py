@@ -27,9 +27,9 @@ class Finisher:
         options: ChunkOptions,
         fingerprint: str,
     ) -> None:
-        self._text = text
+        self.text = text
         self._source = source
-        self._contexts = contexts
+        self.contexts = contexts
         self._sizer = sizer
         self._options = options
         self._fingerprint = fingerprint
@@ -45,7 +45,7 @@ class Finisher:
             done()
 
     def _chunks(self, payloads: Iterable[Payload]) -> Iterator[Chunk]:
-        text, source, fingerprint, late = self._text, self._source, self._fingerprint, self._late
+        text, source, fingerprint, late = self.text, self._source, self._fingerprint, self._late
         ascii_only = text.isascii()
         retrieval = self._options.coverage_policy == "retrieval"
         # What counts may raise; it does so here and not when somebody reads the chunk.
@@ -86,7 +86,7 @@ class Finisher:
         """The context of a chunk if ``name`` says so, else everything else that was not made with it."""
         start, end, rendered, raw_size = payload.start, payload.end, payload.rendered, payload.raw_size
         if name == "context":
-            return {"context": self._contexts.of(start, end, payload.place, payload.span)}
+            return {"context": self.contexts.of(start, end, payload.place, payload.span)}
         unit, tokens_of = self._options.size_unit, self._sizer.tokens
         tokens = raw_size if unit == "tokens" else tokens_of(chunk.text)
         if unit == "tokens":
@@ -94,7 +94,7 @@ class Finisher:
         else:
             rendered_tokens = tokens if rendered == chunk.text else tokens_of(rendered)
         return {
-            "line_range": self._contexts.lines(start, end),
+            "line_range": self.contexts.lines(start, end),
             "token_count": tokens,
             "nws_count": raw_size if unit == "nws" else nws(chunk.text),
             "metadata": self._metadata(payload, rendered_tokens),
