@@ -12,11 +12,11 @@ import pickle
 from _thread import LockType
 from collections.abc import Sequence
 from dataclasses import fields
-from functools import partial
 from operator import attrgetter, itemgetter
 from threading import Lock
 from typing import Any
 
+from omnichunk.finalize.chunks import Finisher
 from omnichunk.finalize.context import Contexts
 from omnichunk.finalize.place import Place
 from omnichunk.model.chunk import ByteRange, Chunk, ChunkContext, LineRange
@@ -30,7 +30,9 @@ _APART = ("text", "contextualized_text", "byte_range", "line_range", "index", "t
           "config_fingerprint")  # fmt: skip
 _ROW = tuple(field.name for field in fields(Chunk) if field.name not in _APART)
 _row = itemgetter(*_ROW)
-_TREE = tuple(field.name for field in fields(SpanTree) if field.name not in ("text", "registry", "owners"))
+_TREE = tuple(
+    field.name for field in fields(SpanTree) if field.name not in ("text", "registry", "owners", "_landmarks")
+)
 _STATES = {
     Span: tuple(slot for slot in Span.__slots__ if slot != "opener"),
     Place: ("span", "outer", "language"),
@@ -49,6 +51,7 @@ def pack(chunks: Sequence[Chunk]) -> Record:
     rows = []
     for chunk in chunks:
         own = chunk.__dict__
+        _ = chunk.metadata  # has everything but the context worked out, here and not on the other side
         text, shown = own["text"], own["contextualized_text"]
         before = shown[: -len(text)] if shown.endswith(text) else None
         rows.append((*own["byte_range"], *own["line_range"], before, None if before is not None else shown, *_row(own)))
@@ -68,19 +71,18 @@ def unpack(record: Record, registry: PluginRegistry) -> list[Chunk]:
     chunks = []
     for index, (start, end, first, last, before, shown, *more) in enumerate(rows):
         text = texts[index] if whole is None else raw[start:end].decode() if raw else whole[start:end]
-        chunk = object.__new__(Chunk)
-        fields = chunk.__dict__
-        fields.update(zip(_ROW, more))
-        fields.update(
+        chunk = Chunk.deferred(
+            contexts.late,
+            index,
             text=text,
             contextualized_text=(before + text if before else text) if shown is None else shown,
             byte_range=ByteRange(start, end),
             line_range=LineRange(first, last),
             index=index,
             total_chunks=len(rows),
-            context=ChunkContext.deferred(partial(contexts.of, index)),
             source=source,
             config_fingerprint=config,
+            **dict(zip(_ROW, more)),
         )
         chunks.append(chunk)
     return chunks
@@ -88,13 +90,16 @@ def unpack(record: Record, registry: PluginRegistry) -> list[Chunk]:
 
 def _contexts(chunks: Sequence[Chunk]) -> tuple[bytes, str | None]:
     """What the contexts are made from, and the text of the document; else the contexts themselves and ``None``."""
-    makes = [chunk.context.__dict__.get("_make") for chunk in chunks]
-    owners = {id(make.func.__self__): make.func.__self__ for make in makes if make is not None}
-    owner = next(iter(owners.values()), None)
-    if len(owners) == 1 and type(owner) is Contexts:
-        parts = [c.context if make is None else make.args for c, make in zip(chunks, makes)]
+    waiting = [None if "context" in chunk.__dict__ else chunk.__dict__["_late"] for chunk in chunks]
+    makers = {id(late.__self__): late.__self__ for late, _ in filter(None, waiting)}
+    maker = next(iter(makers.values()), None)
+    if len(makers) == 1 and type(maker) is Finisher:
+        parts = [
+            chunk.context if waits is None else (p := waits[1]) and (p.start, p.end, p.place, p.span)
+            for chunk, waits in zip(chunks, waiting)
+        ]
         try:
-            return _dump(owner, parts), owner._tree.text
+            return _dump(maker.contexts, parts), maker.text
         except (pickle.PicklingError, TypeError, AttributeError, RecursionError):
             pass  # something foreign in the tree; the contexts are plain values
     return pickle.dumps((None, [chunk.context for chunk in chunks]), PROTOCOL), None
@@ -192,8 +197,11 @@ class _Contexts:
         self._owner: Contexts | None = None
         self._parts: list[Any] = []
 
-    def of(self, index: int) -> ChunkContext:
-        """The context of the chunk ``index``."""
+    def late(self, _chunk: Chunk, index: int, _name: str) -> dict[str, ChunkContext]:
+        """The context of the chunk ``index``, which is all that is left to be made."""
+        return {"context": self._of(index)}
+
+    def _of(self, index: int) -> ChunkContext:
         with self._lock:
             if not self._parts:
                 unpickler = _Unpickler(io.BytesIO(self._packed), self._text, self._registry)
@@ -205,7 +213,7 @@ class _Contexts:
         if isinstance(part, ChunkContext):
             return part
         assert self._owner is not None
-        return self._owner._make(*part)
+        return self._owner.of(*part)
 
 
 # What the pickle refers to by name; ``_Unpickler`` has its own answers.

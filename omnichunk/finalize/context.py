@@ -6,7 +6,6 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -62,12 +61,14 @@ class Contexts:
         self._lock = Lock()  # chunks may be read from several threads, and positions remember the last answer
 
     def of(self, start: int, end: int, place: Place, span: Span) -> ChunkContext:
-        """The context of ``[start, end)``, whose first atom is ``span`` and lies at ``place``; worked out when read."""
-        return ChunkContext.deferred(partial(self._make, start, end, place, span))
-
-    def _make(self, start: int, end: int, place: Place, span: Span) -> ChunkContext:
+        """The context of ``[start, end)``, whose first atom is ``span`` and lies at ``place``."""
         with self._lock:
             return self._context(start, end, place, span)
+
+    def lines(self, start: int, end: int) -> LineRange:
+        """The lines of ``[start, end)``, which is not empty."""
+        with self._lock:
+            return LineRange(self._positions.line(start), self._positions.line(end - 1))
 
     def _context(self, start: int, end: int, place: Place, span: Span) -> ChunkContext:
         scope, headings, crumbs, table, chain = self._path(place)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -94,46 +94,22 @@ class ChunkContext:
     row when the chunk continues a table. ``format_metadata``: position in the container and ``parser_backend``; where a
     chunk touches several pages, the first is ``page`` and all are ``pages``. ``segments``: those it touches, of formats
     that have positions of their own; ``Chunk.locate`` reads them.
-
-    The context of a chunk is worked out when the first of its fields is read, compared, copied or pickled.
     """
 
-    # Factories throughout: a default would be an attribute of the class and be found before ``__getattr__``.
-    filepath: str = field(default_factory=str)
-    language: str = field(default_factory=str)
-    content_type: str = field(default_factory=lambda: "prose")
-    scope: tuple[EntityInfo, ...] = field(default_factory=tuple)
-    breadcrumb: tuple[str, ...] = field(default_factory=tuple)
-    entities: tuple[EntityInfo, ...] = field(default_factory=tuple)
-    siblings: tuple[SiblingInfo, ...] = field(default_factory=tuple)
-    imports: tuple[ImportInfo, ...] = field(default_factory=tuple)
-    heading_hierarchy: tuple[str, ...] = field(default_factory=tuple)
-    section_type: str = field(default_factory=str)
-    table_header: str = field(default_factory=str)
-    parse_errors: tuple[str, ...] = field(default_factory=tuple)
+    filepath: str = ""
+    language: str = ""
+    content_type: str = "prose"
+    scope: tuple[EntityInfo, ...] = ()
+    breadcrumb: tuple[str, ...] = ()
+    entities: tuple[EntityInfo, ...] = ()
+    siblings: tuple[SiblingInfo, ...] = ()
+    imports: tuple[ImportInfo, ...] = ()
+    heading_hierarchy: tuple[str, ...] = ()
+    section_type: str = ""
+    table_header: str = ""
+    parse_errors: tuple[str, ...] = ()
     format_metadata: dict[str, Any] = field(default_factory=dict)
-    segments: tuple[SegmentInfo, ...] = field(default_factory=tuple)
-
-    @classmethod
-    def deferred(cls, make: Callable[[], ChunkContext]) -> ChunkContext:
-        """A context whose fields are those of ``make()``, called at most once, when one is needed."""
-        context = object.__new__(cls)
-        context.__dict__["_make"] = make
-        return context
-
-    def __getattr__(self, name: str) -> Any:
-        make = None if name.startswith("__") else self.__dict__.get("_make")
-        if make is not None:
-            # ``_make`` is let go of last: another thread that missed a field finds either the fields or ``_make``.
-            self.__dict__.update(make().__dict__)
-            self.__dict__["_make"] = None
-        try:
-            return self.__dict__[name]
-        except KeyError:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}") from None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+    segments: tuple[SegmentInfo, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -144,6 +120,8 @@ class Chunk:
     string to embed; it is what the budget limits. ``total_chunks``: -1 while streaming. ``occurrence``: how many equal
     texts precede it in the source. ``metadata["budget"]``: ``unit, limit, size, raw_size, overflow, policy,
     token_accuracy, rendered_token_count``.
+
+    ``line_range``, ``context``, the counts and ``metadata`` are worked out when first read, copied or pickled.
     """
 
     text: str
@@ -160,6 +138,31 @@ class Chunk:
     config_fingerprint: str = ""
     occurrence: int = 0
     metadata: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def deferred(cls, late: Callable[[Chunk, Any, str], Mapping[str, Any]], about: object, **known: Any) -> Chunk:
+        """A chunk of the fields ``known``; ``late(chunk, about, name)`` gives one of the others, and more it has at hand."""
+        chunk = object.__new__(cls)
+        # Filled at once: a frozen dataclass sets its fields one by one, which takes 2 µs.
+        chunk.__dict__.update(known, _late=(late, about))
+        return chunk
+
+    def __getattr__(self, name: str) -> Any:
+        own = self.__dict__
+        waiting = None if name.startswith("__") else own.get("_late")
+        if waiting is not None:
+            late, about = waiting
+            own.update(late(self, about, name))
+            if own.keys() >= self.__dataclass_fields__.keys():
+                # Let go of last: another thread that missed a field finds either the fields or what makes them.
+                own["_late"] = None
+        try:
+            return own[name]
+        except KeyError:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}") from None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     def locate(self, offset: int = 0) -> Location:
         """Where the code point ``offset`` of ``text`` is in the source and in its container.

@@ -89,8 +89,8 @@ class SpanTree:
     """All that is known of a document's structure.
 
     ``root``: kind ``document``, covers the whole text. ``name``: source label. ``language``, ``content``: of most of it,
-    and that language's kind. ``label``: what a chunk without any heading is called, empty if a name would only harm
-    (measured for Markdown). ``mark``: length of a byte order mark before the content. ``errors``: diagnostics, the
+    and that language's kind. ``label``: what a chunk of prose without any heading is called, empty if a name would only
+    harm (measured for Markdown). ``mark``: length of a byte order mark before the content. ``errors``: diagnostics, the
     loader's warnings first. ``segments``: where in the container each range is.
     """
 
@@ -106,7 +106,15 @@ class SpanTree:
     imports: list[tuple[str, str]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     segments: list[Segment] = field(default_factory=list)
-    landmarks: Landmarks = field(default_factory=Landmarks)
+    _landmarks: Landmarks | None = None
+
+    @property
+    def landmarks(self) -> Landmarks:
+        """The landmarks known so far, collected when first asked for; what is opened later is added then."""
+        if self._landmarks is None:
+            self._landmarks = Landmarks()
+            self._landmarks.collect(self.root.known, None)
+        return self._landmarks
 
     def kind_of(self, language: str) -> str:
         """``code``, ``prose`` or ``markup``."""
@@ -120,8 +128,8 @@ class SpanTree:
         if not children and detail is not None and detail.inner is not None and detail.language:
             children = self._inject(span, detail.language, *detail.inner)
             late = True
-        if late and children:
-            self.landmarks.collect(children, self._owner(span))
+        if late and children and self._landmarks is not None:
+            self._landmarks.collect(children, self._owner(span))
         return children
 
     def seal(self) -> None:
@@ -269,8 +277,7 @@ def build(loaded: LoadedDocument, registry: PluginRegistry, name: str) -> SpanTr
         parts = [_part(tree, segment, language) for segment, language in zip(segments, languages)]
         spans = carried_on(_with_gaps(parts, text, tree.mark))
     tree.root = Span(0, len(text), "document", Strength.PART, children=spans)
-    tree.landmarks.collect(tree.root.children, None)
-    if main not in _NAMELESS and not any(span.kind == "section" for span, _ in tree.landmarks.ahead):
+    if main not in _NAMELESS and tree.content != "code" and not any(s.kind == "section" for s in tree.root.walk()):
         tree.label = one_line(name).replace("\\", "/").rsplit("/", 1)[-1]
     return tree
 
