@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 from collections import Counter
-from dataclasses import asdict
 from typing import IO, Any
 
 from omnichunk import OptionError, __version__
@@ -44,6 +43,8 @@ class Journal:
                 head, *lines = file.readlines() or [""]
         except OSError:
             return
+        if not head.endswith("\n"):
+            return  # it had hardly begun
         if head != self._head:
             raise OptionError(
                 f"--resume: {self._part} is of a run with other files, options or another version. "
@@ -90,7 +91,7 @@ class Journal:
         file.write(done.text.encode("utf-8", "backslashreplace"))
         file.flush()
         size, time = self._stats.pop(result.filepath)
-        tally = {name: value for name, value in asdict(done.tally).items() if name != "started"}
+        tally = {name: value for name, value in vars(done.tally).items() if name != "started"}
         row = {"path": result.filepath, "size": size, "time": time, "end": file.tell(), "tally": tally}
         journal.write(json.dumps(row) + "\n")
         journal.flush()
