@@ -31,9 +31,7 @@ _SENTENCE_END = re.compile(r"[.!?]\s+")
 _BLANK_LINE = re.compile(r"\n\s*\n")
 _MOST = 512
 """Words one match may take: the matcher keeps a state for each, about 100 bytes."""
-_ALONE = re.compile(
-    "[\0-\x0c\x0e-\u02ff\u0370-\u0482\u048a-\u0590\u3041-\u3096\u30a1-\u30fa\u3400-\u9fff\uac00-\ud7a3]+"
-)
+_ALONE = "[\0-\x0c\x0e-\u02ff\u0370-\u0482\u048a-\u0590\u3041-\u3096\u30a1-\u30fa\u3400-\u9fff\uac00-\ud7a3]+"
 """Code points no two of which form a grapheme cluster; the last one may be joined by what follows."""
 
 
@@ -236,6 +234,9 @@ def _first(text: str, separators: Sequence[str]) -> str:
 
 def _windows(units: Iterator[Range], width: int, step: int) -> Iterator[Range]:
     """Ranges over ``width`` consecutive units, a new one every ``step`` units, up to the one that has the last unit."""
+    if width == 1:
+        yield from units
+        return
     starts: deque[int] = deque()
     opens, closes = 0, width  # units until the next window opens, and until the first open one is full
     end, covered = 0, True
@@ -334,7 +335,7 @@ def _clusters(text: str, count: int) -> Iterator[Range]:
     from omnichunk.source.graphemes import cluster_end
 
     start, length = 0, len(text)
-    alone = _ALONE.match
+    alone = re.compile(_ALONE).match
     while start < length:
         end, left = start, count
         while left and end < length:

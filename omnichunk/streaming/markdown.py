@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from omnichunk.streaming.protocol import ChunkingStrategy, Scanner
 
@@ -19,22 +20,18 @@ _BLOCK_TAG = (
     "main|menu|menuitem|nav|noframes|ol|optgroup|option|p|param|search|section|summary|table|tbody|td|tfoot|th|thead|"
     "title|tr|track|ul"
 )
-# How an HTML block starts, and what ends it: a text on one of its lines, or a blank line.
-_HTML: tuple[tuple[re.Pattern[str], re.Pattern[str] | None], ...] = tuple(
-    (re.compile(start, re.ASCII | re.IGNORECASE), re.compile(end, re.IGNORECASE) if end else None)
-    for start, end in (
-        (r"<(?:script|pre|style|textarea)(?:\s|>|$)", r"</(?:script|pre|style|textarea)>"),
-        (r"<!--", r"-->"),
-        (r"<\?", r"\?>"),
-        (r"<![A-Z]", r">"),
-        (r"<!\[CDATA\[", r"\]\]>"),
-        (rf"</?(?:{_BLOCK_TAG})(?:\s|/?>|$)", None),
-    )
+_HTML = (  # how an HTML block starts that may interrupt a paragraph, and what ends it; nothing: a blank line
+    (r"<(?:script|pre|style|textarea)(?:\s|>|$)", r"</(?:script|pre|style|textarea)>"),
+    (r"<!--", r"-->"),
+    (r"<\?", r"\?>"),
+    (r"<![A-Z]", r">"),
+    (r"<!\[CDATA\[", r"\]\]>"),
+    (rf"</?(?:{_BLOCK_TAG})(?:\s|/?>|$)", ""),
 )
 _ATTRIBUTE = r"\s+[a-z_:][\w.:-]*(?:\s*=\s*(?:[^\s\"'=<>`]+|'[^']*'|\"[^\"]*\"))?"
-_TAG = re.compile(
-    rf"<(?!/?(?:script|pre|style|textarea)[\s/>])(?:/[a-z][a-z0-9-]*\s*|[a-z][a-z0-9-]*(?:{_ATTRIBUTE})*\s*/?)>\s*$",
-    re.ASCII | re.IGNORECASE,
+_TAG = (
+    r"<(?!/?(?:script|pre|style|textarea)[\s/>])"
+    rf"(?:/[a-z][a-z0-9-]*\s*|[a-z][a-z0-9-]*(?:{_ATTRIBUTE})*\s*/?)>\s*$"
 )
 
 
@@ -172,7 +169,7 @@ class _MarkdownScanner(Scanner):
         elif found := _ITEM.match(content):
             self.kind = "list"
             self._item(content, indent, found)
-        elif content[0] == "<" and ((html := _html(content)) or _TAG.match(content)):
+        elif content[0] == "<" and ((html := _html(content)) or _compiled(_TAG).match(content)):
             self.kind, self.closes = "html", html and html[0]
             if self.closes and self.closes.search(content):
                 self._close()
@@ -211,7 +208,16 @@ def _is_rule(content: str) -> bool:
 
 def _html(content: str) -> tuple[re.Pattern[str] | None] | None:
     """What ends the HTML block, of a kind that may interrupt a paragraph, which ``content`` starts, if it does."""
-    return next(((end,) for start, end in _HTML if start.match(content)), None)
+    for start, end in _HTML:
+        if _compiled(start).match(content):
+            return (_compiled(end) if end else None,)
+    return None
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compiled when the first ``<`` is seen, because that takes longer than importing all the rest."""
+    return re.compile(pattern, re.ASCII | re.IGNORECASE)
 
 
 def _interrupts(content: str, beside: bool) -> bool:
