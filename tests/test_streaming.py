@@ -399,7 +399,7 @@ class Answers(ChunkingStrategy):
         return self.pieces if accumulated_text else []
 
 
-@pytest.mark.parametrize("pieces", [("",), ("A",), ("b", "a"), ("ab", "b")])
+@pytest.mark.parametrize("pieces", [("",), ("A",), ("b", "a"), ("ab", "ab")])
 def test_pieces_that_are_empty_or_no_part_of_the_text(pieces):
     for run in (
         lambda: IncrementalChunker(Answers(*pieces)).feed("ab"),
@@ -469,6 +469,17 @@ def test_a_foreign_strategy_that_turns_out_not_to_be_local():
     assert streamed(Whole(), [text[i : i + 50] for i in range(0, len(text), 50)])[0] == expected
     with pytest.raises(ValueError, match="local = False"):
         streamed(Framed(), [text[i : i + 50] for i in range(0, len(text), 50)])
+
+
+def test_pieces_may_overlap():
+    class Windows(ChunkingStrategy):
+        def split(self, accumulated_text):
+            words = accumulated_text.split(" ")[:-1]
+            return [" ".join(words[i : i + 3]) for i in range(len(words) - 2)]
+
+    text = "a bb c dd ee f gg "
+    assert streamed(Windows(), list(text))[0] == Windows().split(text)
+    assert [(c.start, c.end) for c in chunk_stream(text, Windows())] == [(0, 6), (2, 9), (5, 12), (7, 14), (10, 17)]
 
 
 def test_a_scanner_of_ones_own():

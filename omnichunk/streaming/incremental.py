@@ -153,15 +153,17 @@ async def _achunks(deltas: AsyncIterable[str], placer: _Placer) -> AsyncIterator
 
 
 class _Placer:
-    """Finds where the pieces of a stream stand; keeps the text from the end of the last one on."""
+    """Finds where the pieces of a stream stand; keeps the text from the start of the last one on."""
 
-    __slots__ = ("index", "parts", "scanner", "strategy", "taken")
+    __slots__ = ("index", "parts", "position", "scanner", "strategy", "taken")
 
     def __init__(self, strategy: ChunkingStrategy | str) -> None:
         self.strategy = _resolved(strategy)
         self.scanner = _scanner(self.strategy)
         self.parts: list[str] = []
-        self.taken = self.index = 0
+        self.index = 0
+        self.taken = 0  # the length of the text before `parts`
+        self.position = 0  # the end of the last piece, in `parts`
 
     def feed(self, delta: str) -> list[StreamChunk]:
         if not isinstance(delta, str):
@@ -177,14 +179,15 @@ class _Placer:
         text = "".join(self.parts)
         reasons = self.scanner.reasons or [*[self.strategy.boundary] * (len(pieces) - 1), last]
         chunks = []
-        position = 0
+        start, end = (0 if self.index else -1), self.position
         for piece, why in zip(pieces, reasons):
-            start = _located(self.strategy, piece, text, position)
-            position = start + len(piece)
-            chunks.append(StreamChunk(piece, self.index, self.taken + start, self.taken + position, why))
+            start = _located(self.strategy, piece, text, end, start + 1)
+            end = start + len(piece)
+            chunks.append(StreamChunk(piece, self.index, self.taken + start, self.taken + end, why))
             self.index += 1
-        self.parts = [text[position:]]
-        self.taken += position
+        if pieces:
+            self.parts, self.position = [text[start:]], end - start
+            self.taken += start
         return chunks
 
 
@@ -251,8 +254,9 @@ class _Rescanner(Scanner):
 
     def _take(self, pieces: list[str]) -> None:
         """Move on behind ``pieces``."""
+        start = 0 if self.count else -1
         for piece in pieces:
-            start = _located(self.strategy, piece, self.window, self.position)
+            start = _located(self.strategy, piece, self.window, self.position, start + 1)
             self.position = start + len(piece)
         if pieces:
             self.window = self.window[start:]
@@ -261,14 +265,19 @@ class _Rescanner(Scanner):
             self.position = len(self.last)
 
 
-def _located(strategy: ChunkingStrategy, piece: str, text: str, position: int) -> int:
-    """Where ``piece`` starts in ``text`` at or after ``position``; a ValueError if it is empty or does not occur."""
+def _located(strategy: ChunkingStrategy, piece: str, text: str, end: int, lower: int) -> int:
+    """Where ``piece`` starts in ``text``: behind the last piece, which ends at ``end``, or else overlapping it.
+
+    ``lower``: one behind the start of the last piece. Raises ValueError if the piece is empty or is not there.
+    """
     name = type(strategy).__name__
     if not isinstance(piece, str):
         raise TypeError(f"{name}: a piece must be str, not {type(piece).__name__}.")
     if not piece:
         raise ValueError(f"{name}: a piece is empty; split() and flush() must leave such ones out.")
-    start = text.find(piece, position)
+    start = text.find(piece, end)
+    if start < 0:
+        start = text.find(piece, lower, end + len(piece))
     if start < 0:
         raise ValueError(f"{name}: the piece {piece[:60]!r} is no part of the text that follows the piece before.")
     return start
