@@ -20,7 +20,7 @@ from omnichunk.finalize.chunks import Finisher
 from omnichunk.finalize.context import Contexts
 from omnichunk.finalize.place import Place
 from omnichunk.model.chunk import ByteRange, Chunk, ChunkContext, LineRange
-from omnichunk.model.span import Span
+from omnichunk.model.span import Detail, Span
 from omnichunk.registry import PluginRegistry
 from omnichunk.source.positions import PositionIndex
 from omnichunk.structure.build import SpanTree
@@ -38,6 +38,7 @@ _STATES = {
     Place: ("span", "outer", "language"),
 }
 """What is sent of objects that refer to each other without end; they are made empty and filled afterwards."""
+_detail = attrgetter(*(field.name for field in fields(Detail)))
 _states = {kind: attrgetter(*names) for kind, names in _STATES.items()}
 
 Record = tuple[Any, ...]
@@ -113,8 +114,12 @@ def _dump(contexts: Contexts, parts: list[Any]) -> bytes:
     while filled < len(pickler.empty):
         batch = pickler.empty[filled:]
         filled += len(batch)
-        for kind, state in _states.items():
-            pickler.dump([list(column) for column in zip(*(state(item) for item in batch if type(item) is kind))])
+        pickler.dump(
+            [
+                [*map(list, zip(*(state(item) for item in batch if type(item) is kind)))]
+                for kind, state in _states.items()
+            ]
+        )
     return file.getvalue()
 
 
@@ -130,6 +135,8 @@ class _Pickler(pickle.Pickler):
         if kind is Span or kind is Place:
             self.empty.append(obj)
             return _EMPTY[kind]
+        if kind is Detail:
+            return Detail, _detail(obj)
         if kind is Contexts:
             return Contexts, (obj._tree, obj._positions)
         if kind is SpanTree:
@@ -176,9 +183,9 @@ class _Unpickler(pickle.Unpickler):
         while filled < len(self.empty):
             batch = self.empty[filled:]
             filled += len(batch)
-            for kind, names in _STATES.items():
+            for (kind, names), columns in zip(_STATES.items(), self.load()):
                 items = [item for item in batch if type(item) is kind]
-                for name, column in zip(names, self.load()):
+                for name, column in zip(names, columns):
                     for item, value in zip(items, column):
                         setattr(item, name, value)
         for item in self.empty:
