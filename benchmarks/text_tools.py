@@ -5,7 +5,8 @@ usage: python benchmarks/text_tools.py [--size MB] [--rounds N]
 Streaming: the text in deltas of 20 bytes through `IncrementalChunker.feed`, over one `split` of the whole (goal: at
 most 3); "calls" is what handing over the same deltas to a method that does nothing takes, which no implementation can
 fall below. Then both curves: `feed`, and `split` called with every delta. Text: MB/s for each mode, with offsets, beside
-the packages that give offsets, as far as they are installed (tinychunk, nltk). CPU time, the best of N rounds (3).
+the packages that give offsets, as far as they are installed (tinychunk, nltk). CPU time: medians of N rounds (5) of
+split and feed in turn, otherwise the best round.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from statistics import median
 from time import process_time
 
 from omnichunk.streaming import BudgetChunker, ChunkingStrategy, IncrementalChunker, ParagraphChunker, strategy
@@ -80,8 +82,14 @@ def streaming(text: str, rounds: int) -> None:
     kinds += [("markdown", strategy("markdown")), ("budget 1,500", BudgetChunker(1500))]
     kinds += [("budget 400 tokens", BudgetChunker(400, "tokens"))]
     for name, kind in kinds:
-        whole = best(lambda kind=kind: kind.split(text), rounds)
-        feed = best(lambda kind=kind: fed(IncrementalChunker(kind), deltas), rounds)
+        times = [
+            (
+                best(lambda kind=kind: kind.split(text), 1),
+                best(lambda kind=kind: fed(IncrementalChunker(kind), deltas), 1),
+            )
+            for _ in range(rounds)  # in turn, so that both see the same machine
+        ]
+        whole, feed = (median(pair[i] for pair in times) for i in (0, 1))
         each = 1e6 * feed / len(deltas)
         print(f"{name:<18}{whole:>7.2f} s{feed:>7.2f} s{feed / whole:>8.2f}{calls / whole:>13.2f}{each:>12.2f}")
 
@@ -160,7 +168,7 @@ def imports() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", type=int, default=10, metavar="MB")
-    parser.add_argument("--rounds", type=int, default=3, metavar="N")
+    parser.add_argument("--rounds", type=int, default=5, metavar="N")
     given = parser.parse_args()
     text = prose(given.size * 1_000_000)
     streaming(text, given.rounds)
