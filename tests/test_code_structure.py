@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("tree_sitter")
+from omnichunk import Chunker
 from omnichunk.model.declarations import StructureRequest
 from omnichunk.model.span import Glue, Span, Strength, Structure
 from omnichunk.structure.code import spans
@@ -543,3 +544,12 @@ def test_each_node_is_asked_once_however_deep(opening):
 )
 def test_hostile_shapes(language, text):
     assert_contract(text, described(text, language))
+
+
+def test_lines_of_a_shell_in_python_are_no_syntax_errors():
+    text = "%matplotlib inline\nimport os\n!ls -l\n\n\ndef f(a):\n    %timeit a\n    return a\n\n\nf?\n"
+    (chunk,) = Chunker().chunk("a.py", text)
+    assert chunk.context.parse_errors == ()
+    assert [e.name for e in chunk.context.entities] == ["f"]
+    (modulo,) = Chunker().chunk("a.py", "x = (1\n% 3)\n")
+    assert modulo.context.parse_errors == ()

@@ -157,3 +157,20 @@ def test_a_heading_inside_a_table_opens_no_section():
 def test_blocks_are_checked_at_the_border(blocks: list[Block], message: str):
     with pytest.raises(LoadError, match=message):
         Chunker().chunk_loaded("doc", LoadedDocument("ab\ncd\n", blocks=tuple(blocks)))
+
+
+def test_a_diagnostic_names_the_cell_or_counts_lines_of_the_document():
+    text = "Words.\n\ndef f(:\n"
+    cells = (FormatSegment(0, 8, "prose", {"cell": 1}), FormatSegment(8, len(text), "code", {"cell": 2, **PYTHON}))
+    (chunk, *_) = Chunker().chunk_loaded("a", LoadedDocument(text, cells))
+    assert chunk.context.parse_errors == ("cell 2: syntax error near line 1",)
+    bare = (FormatSegment(0, 8, "prose"), FormatSegment(8, len(text), "code", PYTHON))
+    (chunk, *_) = Chunker().chunk_loaded("a", LoadedDocument(text, bare))
+    assert chunk.context.parse_errors == ("syntax error near line 3",)
+
+
+def test_many_segments_cost_no_more_than_their_number():
+    line = "word word\n"
+    segments = tuple(FormatSegment(i * 10, i * 10 + 10, "prose", {"row": i}) for i in range(20_000))
+    made = Chunker().chunk_loaded("a", LoadedDocument(line * 20_000, segments))
+    assert made[-1].locate(len(made[-1].text) - 1).position == {"row": 19_999}

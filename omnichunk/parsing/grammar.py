@@ -10,6 +10,7 @@
     unsafe = "hangs"                 # never parsed in this process
     ascii = true                     # the scanner crashes on other code points: they are masked
     unended = "#"                    # the scanner never returns from such a comment in a last line without end: masked
+    shell = '''...'''                # lines in another language (a shell's): masked if the text does not parse with them
 
     [nodes]
     comment = [...]     # comments; those right before a definition are its documentation
@@ -98,6 +99,7 @@ class Grammar:
     """Where its queries are: its own folder, then those it inherits from."""
     ascii: bool = False
     unended: bytes = b""
+    shell: re.Pattern[bytes] | None = None
     _local: threading.local = field(default_factory=threading.local, repr=False)
 
     def parse(self, raw: bytes) -> tree_sitter.Tree | None:
@@ -115,6 +117,15 @@ class Grammar:
             raw = raw.translate(_ASCII_ONLY)
         if self.unended and (at := raw.find(self.unended, raw.rfind(b"\n") + 1)) >= 0:
             raw = raw[:at] + b" " * (len(raw) - at)
+        tree = self._parsed(parser, raw)
+        if tree is not None and self.shell is not None and tree.root_node.has_error:
+            masked, lines = self.shell.subn(lambda line: b"_" * len(line[0]), raw)
+            if lines:
+                return self._parsed(parser, masked)
+        return tree
+
+    @staticmethod
+    def _parsed(parser: tree_sitter.Parser, raw: bytes) -> tree_sitter.Tree | None:
         size = PIECE
         left = STEPS
         limit = thread_time() + GRACE + SECONDS_PER_BYTE * len(raw)
@@ -299,6 +310,7 @@ def _load(language: Language) -> Grammar | str:
                 tuple(inherited.folder for inherited in lineage(language) if inherited.folder),
                 bool(table.get("ascii")),
                 table.get("unended", "").encode(),
+                re.compile(table["shell"].encode(), re.MULTILINE) if "shell" in table else None,
             )
         except ModuleNotFoundError:
             continue

@@ -45,7 +45,7 @@ def _nodes(text: str, blocks: Iterable[Block]) -> Iterator[Node]:
             name = " ".join((name or text[start : min(end, start + TITLE)]).split())
         elif kind == "table":
             header = block.header
-            detail = Detail(label="table", carry=header)
+            detail = Detail(label="table" if name else "", carry=header)
         elif kind == "code" and block.language:
             detail = Detail(language=block.language, inner=(start, end))
         strength = Strength.ITEM if kind in ("item", "row") else Strength.BLOCK

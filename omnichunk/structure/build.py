@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -266,7 +268,7 @@ def build(loaded: LoadedDocument, registry: PluginRegistry, name: str) -> SpanTr
     text = loaded.text
     segments = loaded.segments or (() if text in ("", "\ufeff") else (FormatSegment(0, len(text)),))
     languages = [_language(segment, registry) for segment in segments]
-    main = max(languages, key=languages.count) if languages else "text"
+    main = Counter(languages).most_common(1)[0][0] if languages else "text"
     tree = SpanTree(text, Span(0, len(text), "document", Strength.PART), name, main, registry.kind_of(main), registry)
     tree.errors.extend(loaded.warnings)
     tree.mark = int(text.startswith("\ufeff") and not any(segment.char_start == 0 for segment in segments[:1]))
@@ -291,12 +293,25 @@ def _part(tree: SpanTree, segment: FormatSegment, language: str) -> Span:
         if span.kind == "part":  # a component's script or style
             tree.embed(span)
     tree.imports.extend(structure.imports)
-    tree.errors.extend(structure.errors)
+    tree.errors.extend(_placed(error, segment, tree.text) for error in structure.errors)
     metadata = _position(segment)
     if structure.backend:
         metadata["parser_backend"] = structure.backend
     tree.segments.append(Segment(start, end, metadata, language))
     return Span(start, end, "part", Strength.PART, detail=Detail(language=language), children=structure.spans)
+
+
+_LINE = re.compile(r"\bline (\d+)$")
+_PLACES = ("cell", "page", "slide", "sheet", "row")
+
+
+def _placed(error: str, segment: FormatSegment, text: str) -> str:
+    """A diagnostic of a segment: in a container it names the page or cell, elsewhere its line counts in the document."""
+    place = next((f"{key} {segment.metadata[key]}" for key in _PLACES if key in segment.metadata), "")
+    if place:
+        return f"{place}: {error}"
+    above = text.count("\n", 0, segment.char_start)
+    return _LINE.sub(lambda line: f"line {int(line[1]) + above}", error) if above else error
 
 
 def _position(segment: FormatSegment) -> dict[str, object]:
