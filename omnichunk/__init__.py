@@ -16,6 +16,7 @@ _NAMES = {
     "ByteRange": "model.chunk",
     "Chunk": "model.chunk",
     "ChunkContext": "model.chunk",
+    "ChunkDiff": "identity",
     "ChunkOptions": "model.options",
     "ChunkResult": "model.chunk",
     "Chunker": "chunker",
@@ -55,7 +56,9 @@ _NAMES = {
     "UnknownOptionError": "errors",
     "UnsupportedFormatError": "errors",
     "chunk": "chunker",
+    "chunk_diff": "identity",
     "chunk_directory": "chunker",
+    "chunk_embedding_fingerprint": "identity",
     "chunk_file": "chunker",
     "chunk_from_dict": "serialization",
     "chunk_loaded_document": "chunker",
@@ -66,6 +69,7 @@ _NAMES = {
     "load_document": "registry",
     "register_formatter": "registry",
     "register_parser": "registry",
+    "stable_chunk_id": "identity",
 }
 
 if TYPE_CHECKING:
@@ -84,6 +88,10 @@ if TYPE_CHECKING:
     from omnichunk.errors import UnknownOptionError as UnknownOptionError
     from omnichunk.errors import UnsupportedFormatError as UnsupportedFormatError
     from omnichunk.hookspecs import hookimpl as hookimpl
+    from omnichunk.identity import ChunkDiff as ChunkDiff
+    from omnichunk.identity import chunk_diff as chunk_diff
+    from omnichunk.identity import chunk_embedding_fingerprint as chunk_embedding_fingerprint
+    from omnichunk.identity import stable_chunk_id as stable_chunk_id
     from omnichunk.model.chunk import ByteRange as ByteRange
     from omnichunk.model.chunk import Chunk as Chunk
     from omnichunk.model.chunk import ChunkContext as ChunkContext

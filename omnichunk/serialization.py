@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
+from omnichunk.identity import chunk_embedding_fingerprint as chunk_embedding_fingerprint
 from omnichunk.model.chunk import (
     ByteRange,
     Chunk,
