@@ -46,6 +46,15 @@ class Chunker:
         """The configuration, frozen."""
         return self._engine.options
 
+    @property
+    def config_fingerprint(self) -> str:
+        """What identifies the configuration (options, plugins, algorithm), as every chunk carries it.
+
+        Preceded by ``unknown:`` when a callable has no attribute ``fingerprint``, or a plugin neither that nor a
+        version: equal fingerprints then do not tell that nothing has changed.
+        """
+        return self._engine.config
+
     def measure(self, text: str) -> int:
         """The size of ``text`` in the unit that budgets are counted in."""
         return self._engine.sizer.count(text)

@@ -98,6 +98,7 @@ class PluginSet:
         self._strange: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
         self._owner: dict[tuple[str, str], str] = {}
         self._revised = 0
+        self._identity: tuple[object, str, bool] = None, "", False
         for plugin in plugins:
             self.register(plugin)
 
@@ -309,9 +310,7 @@ class PluginSet:
 
         Plugins enter in the order in which they are asked, and so do built-ins that are blocked.
         """
-        plugins, parsers = self._identities()
-        identity = ["omnichunk-registry", 2, self.revision, sorted(self.block & _BUILTIN_NAMES), plugins, parsers]
-        return sha256(json.dumps(identity).encode()).hexdigest()
+        return self._identified()[1]
 
     @property
     def identified(self) -> bool:
@@ -319,7 +318,16 @@ class PluginSet:
 
         True when a revision is named, or when every plugin has a version and every parser a ``fingerprint`` attribute.
         """
-        return bool(self.revision) or all(version or given for them in self._identities() for _, version, given in them)
+        return self._identified()[2]
+
+    def _identified(self) -> tuple[object, str, bool]:
+        """What identifies this set, its digest, and whether that is all; worked out anew when the first has changed."""
+        plugins, parsers = self._identities()
+        identity = ["omnichunk-registry", 2, self.revision, sorted(self.block & _BUILTIN_NAMES), plugins, parsers]
+        if self._identity[0] != identity:
+            known = bool(self.revision) or all(version or given for _, version, given in (*plugins, *parsers))
+            self._identity = identity, sha256(json.dumps(identity).encode()).hexdigest(), known
+        return self._identity
 
     def _identities(self) -> tuple[list[tuple[str, str, str]], list[tuple[str, str, str]]]:
         infos = list(self._infos.values())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
+from hashlib import sha256
 from time import perf_counter
 from typing import Any
 
@@ -13,7 +14,7 @@ from omnichunk.errors import ChunkingError, OptionError, UnsupportedFormatError
 from omnichunk.finalize.chunks import counted
 from omnichunk.model.chunk import Chunk, FileResult
 from omnichunk.model.document import LoadedDocument, Source
-from omnichunk.model.options import ChunkOptions, fingerprint
+from omnichunk.model.options import ChunkOptions, fingerprint_and_hold, tokenizer_path
 from omnichunk.registry import PluginRegistry
 from omnichunk.sizing import Sizer, make_sizer
 from omnichunk.source.decode import looks_binary
@@ -53,6 +54,9 @@ class Engine:
         self.sizer = sizer or make_sizer(options, registry.tokenizers())
         self.disposable = False
         """Whether this process may die without harm, so that a source out of memory is better begun in another."""
+        # Now and not later: what the sizer was made from is what counts.
+        self._described = fingerprint_and_hold(options)
+        self._config = "", "", ""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Engine, (self.options, self.registry)
@@ -66,13 +70,30 @@ class Engine:
             options.tokenizer is mine.tokenizer
             or (isinstance(mine.tokenizer, str) and options.tokenizer == mine.tokenizer)
         )
+        same = same and tokenizer_path(options.tokenizer) is None  # a file may be another by now
         return Engine(options, self.registry, self.sizer if same else None)
+
+    @property
+    def config(self) -> str:
+        """What every chunk carries as ``config_fingerprint``: SHA-256, hexadecimal, over options, algorithm and plugins.
+
+        Preceded by ``unknown:`` if a callable, or a plugin, has no identity that could be told later. It is worked out
+        once, and again when a plugin is added or an object comes to declare another identity; asking takes 2 µs.
+        """
+        options, holds = self._described
+        if not holds:
+            options, _ = fingerprint_and_hold(self.options)
+        plugins = self.registry.fingerprint
+        if self._config[:2] != (options, plugins):
+            digest = sha256(f'["omnichunk-configuration", 1, "{options}", "{plugins}"]'.encode()).hexdigest()
+            known = self.registry.identified and not options.startswith("unknown:")
+            self._config = options, plugins, digest if known else f"unknown:{digest}"
+        return self._config[2]
 
     def chunks(self, name: str, loaded: LoadedDocument) -> Iterator[Chunk]:
         """The chunks of a checked document, made as they are asked for."""
         source = pipeline.describe_source(name, loaded, self.options)
-        config = f"{fingerprint(self.options)}:{self.registry.fingerprint}"
-        return pipeline.stream(name, loaded, source, self.options, self.registry, self.sizer, config)
+        return pipeline.stream(name, loaded, source, self.options, self.registry, self.sizer, self.config)
 
     def load(self, name: str, data: bytes | str, encoding: str | None = None) -> LoadedDocument:
         """The document that the loader for ``name`` makes of ``data``."""

@@ -27,6 +27,11 @@ ContextMode = Literal["full", "minimal", "none"]
 AlgorithmVersion = Literal["2.1"]
 SiblingDetail = Literal["none", "names"]
 
+ALGORITHM_VERSION: AlgorithmVersion = "2.1"
+"""The behaviour this code implements, as the option of that name and every record of it call it."""
+ALGORITHM_REVISION = 1
+"""Raised with every release that cuts or renders some source in another way; by it indexes know that they are old."""
+
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "size_unit": get_args(SizeUnit),
     "coverage_policy": get_args(CoveragePolicy),
@@ -104,7 +109,7 @@ class ChunkOptions:
     overflow_policy: OverflowPolicy = "split"
     context_overflow: ContextOverflow = "omit"
     context_mode: ContextMode = "full"
-    algorithm_version: AlgorithmVersion = "2.1"
+    algorithm_version: AlgorithmVersion = ALGORITHM_VERSION
     target_fill: float = 0.65
     overlap: int | float = 0
     overlap_lines: int = 0
@@ -243,33 +248,41 @@ def tokenizer_path(tokenizer: object) -> Path | None:
 def fingerprint(options: ChunkOptions) -> str:
     """SHA-256, hexadecimal, of every option that changes chunks; preceded by ``unknown:`` if one has no known identity.
 
-    All options enter, except ``source_id``, which says whose chunks they are and not what they are, and loader options
-    named ``…password``, since a digest must not help to guess a secret. An overlap enters as units, so 0.1 of 1,000
-    equals 100. A ``tokenizer.json`` enters by content, not by path. An object or callable enters by its attribute
-    ``fingerprint`` (a non-empty string); without one two of them cannot be told apart, hence the mark.
+    All options enter, and the revision of the algorithm; except ``source_id``, which says whose chunks they are and not
+    what they are, and loader options named ``…password``, since a digest must not help to guess a secret. An overlap
+    enters as units, so 0.1 of 1,000 equals 100. A ``tokenizer.json`` enters by content, not by path. An object or
+    callable enters by its attribute ``fingerprint`` (a non-empty string); without one two of them cannot be told apart,
+    hence the mark.
     """
-    known = True
+    return fingerprint_and_hold(options)[0]
+
+
+def fingerprint_and_hold(options: ChunkOptions) -> tuple[str, bool]:
+    """``fingerprint``, and whether it holds for good: no object entered it that may come to declare another identity."""
+    known = plain = True
 
     def described(value: object) -> object:
-        nonlocal known
-        declared = getattr(value, "fingerprint", None)
-        if isinstance(declared, str) and declared:
-            return {"fingerprint": declared}
+        nonlocal known, plain
         if isinstance(value, bytes):
             return {"bytes": value.hex()}
+        declared = getattr(value, "fingerprint", None)
+        if isinstance(declared, str) and declared:
+            plain = False
+            return {"fingerprint": declared}
         if isinstance(value, os.PathLike):
             return {"path": os.fspath(value)}
-        known = False
+        known = plain = False
         return "unknown"
 
     record = {name: getattr(options, name) for name in _OWN - {"source_id", "loader_options", *_ALWAYS_TRUE}}
+    record["algorithm_revision"] = ALGORITHM_REVISION
     record["overlap"] = options.overlap_size
     record["target_fill"] = float(options.target_fill)
     record["loader_options"] = {k: v for k, v in options.loader_options.items() if not k.endswith("password")}
     if (path := tokenizer_path(options.tokenizer)) is not None and path.is_file():
         record["tokenizer"] = {"file": sha256(path.read_bytes()).hexdigest()}
     digest = sha256(json.dumps(record, sort_keys=True, default=described).encode()).hexdigest()
-    return digest if known else f"unknown:{digest}"
+    return digest if known else f"unknown:{digest}", plain
 
 
 def _whole(name: str, value: object, least: int) -> None:
