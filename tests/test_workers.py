@@ -161,11 +161,11 @@ def test_closing_early_leaves_no_process_and_no_thread(folder):
 def test_a_slow_consumer_costs_no_file(tmp_path):
     """A worker with more to tell than a socket holds waits for its reader, and that is not its fault."""
     for name in "abc":
-        (tmp_path / f"{name}.txt").write_text("Some words, and more of them.\n" * 30_000)
-    results = Chunker().iter_directory(tmp_path, concurrency=2, timeout_s=2)
-    for result in results:
-        assert not result.diagnostics
-        time.sleep(1.2)
+        (tmp_path / f"{name}.txt").write_text("Some words, and more of them.\n" * 15_000)
+    results = Chunker().iter_directory(tmp_path, concurrency=2, timeout_s=1.5)
+    assert not next(results).diagnostics
+    time.sleep(1.7)
+    assert [r.diagnostics for r in results] == [(), ()]
 
 
 SCRIPT = """
@@ -248,6 +248,19 @@ def test_exceptions_of_the_callers_callables_arrive_with_their_traceback(folder)
                 list(results)
             seen = "".join(str(entry) for entry in raised.traceback) + str(raised.value.__cause__)
             assert "raise_error" in seen
+
+
+def test_items_whose_options_cannot_be_sent_are_done_here():
+    lonely = {"size_unit": "tokens", "tokenizer": lambda text: len(text.split()), "max_chunk_size": 60}
+    shared = {**lonely, "tokenizer": hostile.count_words}
+    items = [{"filepath": f"{i}.txt", "code": "word " * 99, **more} for i, more in enumerate(({}, lonely, shared))]
+    results = Chunker().batch(items, concurrency=2)
+    assert [len(r.chunks) for r in results] == [1, 2, 2]
+    assert [bool(r.diagnostics) for r in results] == [False, True, False]
+    broken = {"filepath": "a.txt", "code": "a bad word", **lonely, "tokenizer": lambda text: hostile.raise_error(text)}
+    for concurrency in (1, 2):
+        with pytest.raises(KeyError, match="the counter broke"):
+            Chunker().batch([broken], concurrency=concurrency)
 
 
 def test_a_configuration_that_workers_cannot_rebuild_runs_in_threads(folder, monkeypatch):

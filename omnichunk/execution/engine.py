@@ -99,12 +99,6 @@ class Engine:
         """The document that the loader for ``name`` makes of ``data``."""
         return pipeline.load(name, data, self.options, self.registry, encoding)
 
-    @property
-    def calls_back(self) -> bool:
-        """Whether the options hold a callable of the caller, whose exceptions are none of ours."""
-        values = (getattr(self.options, field.name) for field in fields(self.options))
-        return any(callable(value) or (hasattr(value, "encode") and not isinstance(value, str)) for value in values)
-
     def result(self, job: Job, stopped: Callable[[], bool] | None = None) -> FileResult:
         """What becomes of ``job``: a ChunkingError makes it ``failed``. Asks ``stopped`` before each chunk.
 
@@ -144,7 +138,7 @@ class Engine:
         except (ChunkingError, Stopped):
             raise
         except Exception as error:
-            if self.calls_back or (self.disposable and isinstance(error, MemoryError)):
+            if calls_back(job.options or self.options) or (self.disposable and isinstance(error, MemoryError)):
                 raise
             reason = described(error)
         return failure(job, reason) if job.plain else self.attempt(replace(job, plain=reason), stopped)
@@ -164,6 +158,12 @@ class Engine:
         except OSError:
             return False  # reading it as a whole says what is wrong
         return bool(looks_binary(head)) and not self.registry.loader_for(Source(path, head), self.options.loader).binary
+
+
+def calls_back(options: ChunkOptions) -> bool:
+    """Whether ``options`` hold a callable or tokenizer of the caller, whose exceptions are none of ours."""
+    values = (getattr(options, field.name) for field in fields(options))
+    return any(callable(value) or (hasattr(value, "encode") and not isinstance(value, str)) for value in values)
 
 
 def plain(loaded: LoadedDocument, reason: str) -> LoadedDocument:

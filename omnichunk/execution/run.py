@@ -15,7 +15,7 @@ from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 from omnichunk.errors import OptionError
-from omnichunk.execution.engine import Engine, Job, failure
+from omnichunk.execution.engine import Engine, Job, calls_back, failure
 from omnichunk.execution.pool import Pool, Reply, Unable
 from omnichunk.execution.record import PROTOCOL, unpack
 from omnichunk.execution.worker import DONE
@@ -113,7 +113,7 @@ def portable(value: object) -> tuple[bytes, str]:
 def _workers(engine: Engine, jobs: Jobs, plan: Plan, packed: bytes) -> Iterator[Any]:
     timeout = TIMEOUT if plan.timeout_s is None else float(plan.timeout_s)
     pool = Pool(([*sys.path], timeout, plan.memory_mb or MEMORY, packed), plan.concurrency)
-    line = _Line(jobs, plan.as_completed)
+    line = _Line(_sendable(engine, jobs), plan.as_completed)
     try:
         while True:
             pool.feed(line.take)
@@ -131,6 +131,19 @@ def _workers(engine: Engine, jobs: Jobs, plan: Plan, packed: bytes) -> Iterator[
     finally:
         pool.close()
     yield from _threads(engine, line.rest(), plan, reason)
+
+
+def _sendable(engine: Engine, jobs: Jobs) -> Iterator[Job | FileResult]:
+    """``jobs``, where one whose own options cannot be sent to a worker is done here."""
+    for job in jobs:
+        if isinstance(job, Job) and job.options is not None and calls_back(job.options):
+            reason = portable(job.options)[1]
+            if reason:
+                result = engine.attempt(job)
+                note = f"ran in the calling process, without limits of time and memory: {reason}"
+                yield replace(result, diagnostics=(*result.diagnostics, note))
+                continue
+        yield job
 
 
 class _Line:

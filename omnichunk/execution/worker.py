@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 LENGTH = struct.Struct(">Q")
 READY, UNABLE, DONE, RAISED, BROKEN = b"R", b"U", b"D", b"X", b"B"
-GRACE = 3.0
+GRACE = 1.0
 """Seconds after its deadline when a worker ends itself, should nobody be left to end it."""
 
 Setup = tuple[list[str], float, int, bytes]
