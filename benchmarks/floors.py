@@ -174,6 +174,7 @@ def size(rounds: int, corpus: Path | None) -> Iterator[Row]:
             20_000,
         ),
         "python": ("a.py", lambda n: "".join(f"def f{i}(a):\n    return a + {i}\n\n\n" for i in range(n)), 100_000),
+        "javascript, calls without an equals sign": ("a.js", lambda n: "call(a);\n" * n, 100_000),
         "json": ("a.json", lambda n: "[" + ",".join(f'{{"id": {i}, "name": "n{i}"}}' for i in range(n)) + "]", 100_000),
         "a single line": ("a.txt", lambda n: to_size("words of a line that does not end ", n), 5_000_000),
         "no white space": ("a.txt", lambda n: "x" * n, 2_000_000),

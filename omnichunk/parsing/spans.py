@@ -301,7 +301,7 @@ class Spans:
             strength = high if blank or turn else low
             if role & _FINDS and (several or outline):
                 found = None
-                if kind.only is None or role & WRAP or kind.only.match(raw, node.start_byte):
+                if kind.only is None or role & WRAP or kind.only.match(raw, node.start_byte, node.end_byte):
                     found = tags.find(nodes)
                 if found is not None:
                     doc = None
