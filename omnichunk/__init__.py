@@ -43,6 +43,7 @@ _NAMES = {
     "Renderer": "model.declarations",
     "SegmentInfo": "model.chunk",
     "SiblingInfo": "model.chunk",
+    "SchemaError": "errors",
     "Sink": "model.declarations",
     "Source": "model.document",
     "SourceDescriptor": "model.document",
@@ -68,12 +69,18 @@ _NAMES = {
     "language_capabilities": "parsing.capabilities",
     "load_document": "registry",
     "register_formatter": "registry",
+    "from_dict": "serialization",
     "register_parser": "registry",
+    "json_schema": "serialization",
     "stable_chunk_id": "identity",
 }
+    "open_sink": "sinks.opening",
+    "read_jsonl": "serialization",
 
 if TYPE_CHECKING:
     from omnichunk.builder.document import DocumentBuilder as DocumentBuilder
+    "to_dict": "serialization",
+    "write_jsonl": "serialization",
     from omnichunk.chunker import Chunker as Chunker
     from omnichunk.chunker import chunk as chunk
     from omnichunk.chunker import chunk_directory as chunk_directory
@@ -89,6 +96,8 @@ if TYPE_CHECKING:
     from omnichunk.errors import UnsupportedFormatError as UnsupportedFormatError
     from omnichunk.hookspecs import hookimpl as hookimpl
     from omnichunk.identity import ChunkDiff as ChunkDiff
+    from omnichunk.errors import SchemaError as SchemaError
+    from omnichunk.errors import StoreError as StoreError
     from omnichunk.identity import chunk_diff as chunk_diff
     from omnichunk.identity import chunk_embedding_fingerprint as chunk_embedding_fingerprint
     from omnichunk.identity import stable_chunk_id as stable_chunk_id
@@ -134,6 +143,15 @@ if TYPE_CHECKING:
     from omnichunk.walk import find_files as find_files
 
 __all__ = ["__version__", *sorted(_NAMES)]
+    from omnichunk.serialization import from_dict as from_dict
+    from omnichunk.serialization import json_schema as json_schema
+    from omnichunk.serialization import read_jsonl as read_jsonl
+    from omnichunk.serialization import to_dict as to_dict
+    from omnichunk.serialization import write_jsonl as write_jsonl
+    from omnichunk.sinks.opening import open_sink as open_sink
+    from omnichunk.sinks.point import Point as Point
+    from omnichunk.sinks.point import embedded as embedded
+    from omnichunk.store.store import ChunkStore as ChunkStore
 
 
 def __getattr__(name: str) -> Any:

@@ -7,7 +7,9 @@
     │   └── UnsupportedFormatError  no loader reads this kind of file
     ├── MissingDependencyError      an optional package is needed and absent
     ├── PluginError                 a plugin broke its promise
-    └── BudgetError                 something indivisible does not fit the budget
+    ├── BudgetError                 something indivisible does not fit the budget
+    ├── SchemaError (ValueError)    stored data is not what this version reads, or a value cannot be stored
+    └── StoreError                  a store or a sink cannot be opened, read or written
 
 Messages say what happened, where, and what to do. Exceptions of the caller's own callables (a tokenizer, an
 embedding function) are never wrapped.
@@ -52,6 +54,14 @@ class PluginError(ChunkingError):
 
 class BudgetError(ChunkingError):
     """A unit that may not be divided, or a single code point, is larger than the budget."""
+
+
+class SchemaError(ChunkingError, ValueError):
+    """Stored data has a version or a shape that this code does not read, or a value has no stored form."""
+
+
+class StoreError(ChunkingError):
+    """A store or a sink cannot be opened, read or written; what was committed before is as it was."""
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

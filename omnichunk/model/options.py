@@ -57,6 +57,11 @@ class _DefaultMinimum(int):
 _DEFAULT_MINIMUM = _DefaultMinimum(50)
 
 
+def is_default_minimum(value: int) -> bool:
+    """Whether a ``min_chunk_size`` is one that nobody asked for."""
+    return isinstance(value, _DefaultMinimum)
+
+
 class FrozenOptions(Mapping[str, object]):
     """A read-only copy of a mapping that, unlike a mapping proxy, can be pickled and deep-copied."""
 

@@ -1,0 +1,110 @@
+"""JSON Lines: a value a line, written and read one after the other, so that a file may be larger than memory."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import IO, Any, TypeVar
+
+from omnichunk.errors import SchemaError
+from omnichunk.model.chunk import Chunk
+from omnichunk.serialization.codec import from_dict, to_dict
+
+T = TypeVar("T")
+Place = str | os.PathLike[str]
+
+_ASCII = json.JSONEncoder(allow_nan=False, check_circular=False).encode
+_READABLE = json.JSONEncoder(allow_nan=False, check_circular=False, ensure_ascii=False).encode
+
+
+def dumps(value: Any) -> str:
+    """``value``, one that ``to_dict`` takes, as one line of JSON without its end.
+
+    Raises SchemaError when its metadata holds an object that JSON has no form for. Lone surrogates, from file names
+    that are no UTF-8, and what else cannot be encoded are escaped.
+    """
+    data = to_dict(value)
+    try:
+        # The encoder for ASCII is twice as fast, and the text is most of a chunk.
+        shown = getattr(value, "contextualized_text", "")
+        line = _ASCII(data) if shown.isascii() else _READABLE(data)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise SchemaError(f"{_name(value)}: its metadata cannot be written as JSON: {error}.") from None
+    return line if line.isascii() else line.encode("utf-8", "backslashreplace").decode()
+
+
+def write_jsonl(values: Iterable[Any], target: Place | IO[str] | IO[bytes]) -> int:
+    """Write ``values``, such as chunks, as they come, a line each; returns how many.
+
+    ``target``: a path, or an open file. A file at a path appears whole when all is written; until then, and if anything
+    is raised, what was there before stays.
+    """
+    if not isinstance(target, (str, os.PathLike)):
+        return _write(values, target)
+    path = os.fsdecode(target)
+    part = f"{path}.{os.getpid()}.part"
+    try:
+        with open(part, "wb") as file:
+            count = _write(values, file)
+        os.replace(part, path)
+    finally:
+        with suppress(OSError):
+            os.unlink(part)
+    return count
+
+
+def read_jsonl(source: Place | Iterable[str] | Iterable[bytes], kind: type[T] = Chunk) -> Iterator[T]:  # type: ignore[assignment]
+    """The values of type ``kind`` in JSON Lines, each read when it is asked for; blank lines are passed over.
+
+    ``source``: a path, or lines, such as an open file gives. Raises SchemaError with the number of the line for one
+    that breaks off, is no JSON, or holds no such value.
+    """
+    if not isinstance(source, (str, os.PathLike)):
+        yield from _read(source, getattr(source, "name", None), kind)
+        return
+    with open(source, "rb") as file:
+        yield from _read(file, os.fsdecode(source), kind)
+
+
+def _write(values: Iterable[Any], file: Any) -> int:
+    binary = not hasattr(file, "encoding")
+    count = 0
+    for value in values:
+        line = dumps(value) + "\n"
+        file.write(line.encode() if binary else line)
+        count += 1
+    return count
+
+
+def _read(lines: Iterable[str | bytes], name: object, kind: type[T]) -> Iterator[T]:
+    label = name if isinstance(name, str) else "line "
+    separator = ":" if isinstance(name, str) else ""
+    for number, line in enumerate(lines, 1):
+        where = f"{label}{separator}{number}"
+        try:
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8") if isinstance(line, bytes) else line
+        except UnicodeDecodeError as error:
+            raise SchemaError(f"{where}: is no UTF-8 at byte {error.start} of the line.") from None
+        if text.isspace() or not text:
+            continue
+        try:
+            yield from_dict(kind, json.loads(text))
+        except RecursionError:
+            raise SchemaError(f"{where}: the JSON is nested too deeply.") from None
+        except json.JSONDecodeError as error:
+            if text.endswith("\n"):
+                raise SchemaError(f"{where}: is no JSON: {error.msg} at column {error.colno}.") from None
+            raise SchemaError(
+                f"{where}: the line breaks off after {len(text)} characters; whoever wrote the file did not finish. "
+                "Write it again."
+            ) from None
+        except SchemaError as error:
+            raise SchemaError(f"{where}: {error}") from None
+
+
+def _name(value: Any) -> str:
+    if isinstance(value, Chunk):
+        return f"{value.source.source_id}: chunk {value.index}"
+    return type(value).__name__
