@@ -301,7 +301,7 @@ class Spans:
             strength = high if blank or turn else low
             if role & _FINDS and (several or outline):
                 found = None
-                if kind.only is None or role & WRAP or kind.only.match(raw, node.start_byte, node.end_byte):
+                if role & WRAP or tags.promising(node):
                     found = tags.find(nodes)
                 if found is not None:
                     doc = None
@@ -369,7 +369,8 @@ class Spans:
 
     def _imported(self, nodes: Sequence[Node]) -> bool:
         tags = self._tags
-        found = [pair for node in nodes if tags.kind(node).role & IMPORT for pair in tags.imports(node)]
+        worth = (node for node in nodes if tags.kind(node).role & IMPORT and tags.promising(node))
+        found = [pair for node in worth for pair in tags.imports(node)]
         self.imports += found
         return bool(found)
 

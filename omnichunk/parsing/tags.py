@@ -220,6 +220,11 @@ class Tags:
         """Whether a node may be a definition and is not dissolved in passing."""
         return bool(self.kind(node).role & _FINDS)
 
+    def promising(self, node: Node) -> bool:
+        """Whether the text of a node is such that a query is worth it."""
+        only = self.kind(node).only
+        return only is None or only.match(self._raw, node.start_byte, node.end_byte) is not None
+
     # -- definitions
 
     def find(self, nodes: Sequence[Node]) -> Found | None:
@@ -247,7 +252,7 @@ class Tags:
             if name is not None:
                 return kind.label, self.name(name)
         elif not rules.guess:
-            if kind.only is not None and not kind.only.match(self._raw, node.start_byte, node.end_byte):
+            if not self.promising(node):
                 return None
             _, labels = rules.definitions
             found = min(self._matches(node, imports=False), key=_pattern, default=None)
