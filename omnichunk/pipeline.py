@@ -16,7 +16,7 @@ from omnichunk.finalize.overlap import Overlap
 from omnichunk.finalize.packing import Packer
 from omnichunk.finalize.render import Fitter, Headers
 from omnichunk.model.chunk import Chunk
-from omnichunk.model.document import LoadedDocument, Source, SourceDescriptor, refuse_surrogates, revision
+from omnichunk.model.document import LoadedDocument, Source, SourceDescriptor, described, refuse_surrogates
 from omnichunk.model.options import ChunkOptions
 from omnichunk.sizing import Sizer
 from omnichunk.source.positions import PositionIndex
@@ -63,13 +63,13 @@ def describe_source(name: str, loaded: LoadedDocument, options: ChunkOptions) ->
     metadata = dict(loaded.metadata)
     if loaded.warnings:
         metadata["warnings"] = list(loaded.warnings)
-    return SourceDescriptor(
-        options.source_id or name,
-        revision(loaded.text),
-        loaded.encoding,
-        loaded.normalization,
-        loaded.format_name,
-        metadata,
+    return described(
+        loaded.text,
+        source_id=options.source_id or name,
+        encoding=loaded.encoding,
+        normalization=loaded.normalization,
+        format_name=loaded.format_name,
+        metadata=metadata,
     )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from omnichunk.model.deferred import Deferred
 from omnichunk.model.document import SourceDescriptor
 
 
@@ -113,7 +113,7 @@ class ChunkContext:
 
 
 @dataclass(frozen=True)
-class Chunk:
+class Chunk(Deferred):
     """One piece of a source.
 
     ``text``: exact slice of the canonical text at ``byte_range``. ``contextualized_text``: the rendered payload, the
@@ -138,31 +138,6 @@ class Chunk:
     config_fingerprint: str = ""
     occurrence: int = 0
     metadata: dict[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def deferred(cls, late: Callable[[Chunk, Any, str], Mapping[str, Any]], about: object, **known: Any) -> Chunk:
-        """A chunk of the fields ``known``; ``late(chunk, about, name)`` gives one of the others, and more it has at hand."""
-        chunk = object.__new__(cls)
-        # Filled at once: a frozen dataclass sets its fields one by one, which takes 2 µs.
-        chunk.__dict__.update(known, _late=(late, about))
-        return chunk
-
-    def __getattr__(self, name: str) -> Any:
-        own = self.__dict__
-        waiting = None if name.startswith("__") else own.get("_late")
-        if waiting is not None:
-            late, about = waiting
-            own.update(late(self, about, name))
-            if own.keys() >= self.__dataclass_fields__.keys():
-                # Let go of last: another thread that missed a field finds either the fields or what makes them.
-                own["_late"] = None
-        try:
-            return own[name]
-        except KeyError:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}") from None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     def locate(self, offset: int = 0) -> Location:
         """Where the code point ``offset`` of ``text`` is in the source and in its container.

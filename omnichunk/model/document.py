@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from typing import Any
 
 from omnichunk.errors import LoadError
+from omnichunk.model.deferred import Deferred
 
 
-@dataclass(frozen=True, slots=True)
-class SourceDescriptor:
+@dataclass(frozen=True)
+class SourceDescriptor(Deferred):
     """Names the canonical text that chunk ranges refer to.
 
     ``revision``: SHA-256 of the canonical text as UTF-8, hexadecimal. ``encoding``: of the original bytes.
     ``normalization``: ``none``, ``decoded:<encoding>`` or ``extracted``. ``metadata``: of the loader, warnings included.
+    The revision may be worked out when first read: for 10 MB that takes longer than the first chunk does.
     """
 
     source_id: str
@@ -181,6 +184,11 @@ def refuse_surrogates(text: str, name: str) -> None:
             f"{name}:{line}: the text has a lone surrogate U+{ord(text[error.start]):04X} at offset {error.start}, which "
             'no UTF-8 text can hold. Decode the source with errors="replace", or remove it.'
         ) from None
+
+
+def described(text: str, **known: Any) -> SourceDescriptor:
+    """The descriptor of the canonical ``text`` with the fields ``known``, its revision worked out when first read."""
+    return SourceDescriptor.deferred(lambda _value, text, _name: {"revision": revision(text)}, text, **known)
 
 
 def revision(text: str) -> str:
