@@ -19,6 +19,7 @@ _NAMES = {
     "ChunkDiff": "identity",
     "ChunkOptions": "model.options",
     "ChunkResult": "model.chunk",
+    "ChunkStore": "store.store",
     "Chunker": "chunker",
     "ChunkingError": "errors",
     "DocumentBuilder": "builder.document",
@@ -40,14 +41,16 @@ _NAMES = {
     "PluginError": "errors",
     "PluginInfo": "registry",
     "PluginRegistry": "registry",
+    "Point": "sinks.point",
     "Renderer": "model.declarations",
+    "SchemaError": "errors",
     "SegmentInfo": "model.chunk",
     "SiblingInfo": "model.chunk",
-    "SchemaError": "errors",
     "Sink": "model.declarations",
     "Source": "model.document",
     "SourceDescriptor": "model.document",
     "Span": "model.span",
+    "StoreError": "errors",
     "Strategy": "model.declarations",
     "Strength": "model.span",
     "Structure": "model.span",
@@ -64,23 +67,32 @@ _NAMES = {
     "chunk_from_dict": "serialization",
     "chunk_loaded_document": "chunker",
     "chunk_to_dict": "serialization",
+    "embedded": "sinks.point",
     "find_files": "walk",
+    "from_arrow": "arrow",
+    "from_dict": "serialization",
     "hookimpl": "hookspecs",
+    "json_schema": "serialization",
     "language_capabilities": "parsing.capabilities",
     "load_document": "registry",
-    "register_formatter": "registry",
-    "from_dict": "serialization",
-    "register_parser": "registry",
-    "json_schema": "serialization",
-    "stable_chunk_id": "identity",
-}
     "open_sink": "sinks.opening",
     "read_jsonl": "serialization",
-
-if TYPE_CHECKING:
-    from omnichunk.builder.document import DocumentBuilder as DocumentBuilder
+    "read_parquet": "arrow",
+    "register_formatter": "registry",
+    "register_parser": "registry",
+    "stable_chunk_id": "identity",
+    "to_arrow": "arrow",
     "to_dict": "serialization",
     "write_jsonl": "serialization",
+    "write_parquet": "arrow",
+}
+
+if TYPE_CHECKING:
+    from omnichunk.arrow import from_arrow as from_arrow
+    from omnichunk.arrow import read_parquet as read_parquet
+    from omnichunk.arrow import to_arrow as to_arrow
+    from omnichunk.arrow import write_parquet as write_parquet
+    from omnichunk.builder.document import DocumentBuilder as DocumentBuilder
     from omnichunk.chunker import Chunker as Chunker
     from omnichunk.chunker import chunk as chunk
     from omnichunk.chunker import chunk_directory as chunk_directory
@@ -92,12 +104,12 @@ if TYPE_CHECKING:
     from omnichunk.errors import MissingDependencyError as MissingDependencyError
     from omnichunk.errors import OptionError as OptionError
     from omnichunk.errors import PluginError as PluginError
+    from omnichunk.errors import SchemaError as SchemaError
+    from omnichunk.errors import StoreError as StoreError
     from omnichunk.errors import UnknownOptionError as UnknownOptionError
     from omnichunk.errors import UnsupportedFormatError as UnsupportedFormatError
     from omnichunk.hookspecs import hookimpl as hookimpl
     from omnichunk.identity import ChunkDiff as ChunkDiff
-    from omnichunk.errors import SchemaError as SchemaError
-    from omnichunk.errors import StoreError as StoreError
     from omnichunk.identity import chunk_diff as chunk_diff
     from omnichunk.identity import chunk_embedding_fingerprint as chunk_embedding_fingerprint
     from omnichunk.identity import stable_chunk_id as stable_chunk_id
@@ -139,10 +151,6 @@ if TYPE_CHECKING:
     from omnichunk.registry import register_parser as register_parser
     from omnichunk.serialization import chunk_from_dict as chunk_from_dict
     from omnichunk.serialization import chunk_to_dict as chunk_to_dict
-    from omnichunk.walk import Entry as Entry
-    from omnichunk.walk import find_files as find_files
-
-__all__ = ["__version__", *sorted(_NAMES)]
     from omnichunk.serialization import from_dict as from_dict
     from omnichunk.serialization import json_schema as json_schema
     from omnichunk.serialization import read_jsonl as read_jsonl
@@ -152,6 +160,10 @@ __all__ = ["__version__", *sorted(_NAMES)]
     from omnichunk.sinks.point import Point as Point
     from omnichunk.sinks.point import embedded as embedded
     from omnichunk.store.store import ChunkStore as ChunkStore
+    from omnichunk.walk import Entry as Entry
+    from omnichunk.walk import find_files as find_files
+
+__all__ = ["__version__", *sorted(_NAMES)]
 
 
 def __getattr__(name: str) -> Any:

@@ -36,6 +36,7 @@ ORDER = {
     "identity": 12,
     "serialization": 13,
     "walk": 3,
+    "arrow": 14,
     "text": 3,
     "streaming": 6,
 }

@@ -36,7 +36,7 @@ def writer(kind: Any, storable: frozenset[Any], of: Of) -> Convert:
     names: dict[str, Any] = {"plain": plain}
     parts = []
     for name, hint in hints(kind):
-        hint, optional = _not_none(hint)
+        hint, optional = without_none(hint)
         value = f"v.{name}"
         item = get_args(hint)[0] if get_origin(hint) is tuple else None
         if hint in storable:
@@ -59,7 +59,7 @@ def reader(kind: Any, storable: frozenset[Any], of: Of) -> Convert:
     names: dict[str, Any] = {"odd": _odd, "restored": restored, "make": make}
     parts = []
     for name, hint in hints(kind):
-        hint, optional = _not_none(hint)
+        hint, optional = without_none(hint)
         value = f"d[{name!r}]"
         item = get_args(hint)[0] if get_origin(hint) is tuple else None
         if hint in storable:
@@ -102,7 +102,7 @@ def _slow_reader(kind: Any, storable: frozenset[Any], of: Of) -> Convert:
     made_new = {f.name: f.default_factory for f in own if f.default_factory is not MISSING}
     parts = []
     for name, hint in hints(kind):
-        hint, optional = _not_none(hint)
+        hint, optional = without_none(hint)
         parts.append((name, _checked(hint, f"{who}.{name}", storable, of), optional))
 
     def read(data: Any) -> Any:
@@ -196,7 +196,7 @@ def _odd() -> Any:
     raise _Odd
 
 
-def _not_none(hint: Any) -> tuple[Any, bool]:
+def without_none(hint: Any) -> tuple[Any, bool]:
     """``hint`` without ``None``, and whether it was there."""
     rest = [arg for arg in get_args(hint) if arg is not NoneType]
     if get_origin(hint) in (Union, UnionType) and len(rest) == 1:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import IO, Any, TypeVar
 
 from omnichunk.errors import SchemaError
@@ -23,12 +23,16 @@ def dumps(value: Any) -> str:
     """``value``, one that ``to_dict`` takes, as one line of JSON without its end.
 
     Raises SchemaError when its metadata holds an object that JSON has no form for. Lone surrogates, from file names
-    that are no UTF-8, and what else cannot be encoded are escaped.
+    that are no UTF-8, are escaped.
     """
-    data = to_dict(value)
+    return encoded(to_dict(value), value)
+
+
+def encoded(data: Mapping[str, Any], value: Any) -> str:
+    """``data`` as JSON; ``value``: what it is of, for the SchemaError that tells of an object without a form in JSON."""
     try:
         # The encoder for ASCII is twice as fast, and the text is most of a chunk.
-        shown = getattr(value, "contextualized_text", "")
+        shown = data.get("contextualized_text", "")
         line = _ASCII(data) if shown.isascii() else _READABLE(data)
     except (TypeError, ValueError, RecursionError) as error:
         raise SchemaError(f"{_name(value)}: its metadata cannot be written as JSON: {error}.") from None
@@ -43,16 +47,22 @@ def write_jsonl(values: Iterable[Any], target: Place | IO[str] | IO[bytes]) -> i
     """
     if not isinstance(target, (str, os.PathLike)):
         return _write(values, target)
-    path = os.fsdecode(target)
-    part = f"{path}.{os.getpid()}.part"
+    with replaced(target) as file:
+        return _write(values, file)
+
+
+@contextmanager
+def replaced(path: Place) -> Iterator[IO[bytes]]:
+    """A file to write, which takes the place of ``path`` when the block ends well and is gone when it does not."""
+    name = os.fsdecode(path)
+    part = f"{name}.{os.getpid()}.part"
     try:
         with open(part, "wb") as file:
-            count = _write(values, file)
-        os.replace(part, path)
+            yield file
+        os.replace(part, name)
     finally:
         with suppress(OSError):
             os.unlink(part)
-    return count
 
 
 def read_jsonl(source: Place | Iterable[str] | Iterable[bytes], kind: type[T] = Chunk) -> Iterator[T]:  # type: ignore[assignment]
