@@ -11,6 +11,7 @@ import typer
 from omnichunk import __version__
 from omnichunk.cli_check import check_command
 from omnichunk.cli_inspect import add_commands
+from omnichunk.cli_serve import serve_command
 
 app = typer.Typer(
     add_completion=False,
@@ -20,6 +21,7 @@ app = typer.Typer(
 )
 add_commands(app)
 app.command("check")(check_command)
+app.command("serve")(serve_command)
 
 
 def main() -> NoReturn:

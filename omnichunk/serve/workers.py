@@ -1,0 +1,178 @@
+"""Worker processes beside an event loop: each does one call at a time, and is killed when that is cut short."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from omnichunk.serve.roots import Roots
+from omnichunk.serve.worker import LENGTH, READY, RESULT
+
+START = 60.0
+"""Seconds a worker may take to start."""
+_CODE = "import sys; sys.path[:] = {path!r}; from omnichunk.serve.worker import main; main({setup!r})"
+
+
+class CallFailed(Exception):
+    """The error a client gets: ``code`` and message, and a ``reason`` of one word. ``log``: for the log alone."""
+
+    def __init__(self, code: int, message: str, reason: str, log: str = "") -> None:
+        super().__init__(message)
+        self.code, self.message, self.reason, self.log = code, message, reason, log
+
+
+class WorkerGone(Exception):
+    """A worker ended before it had answered."""
+
+
+class Worker:
+    """One process."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+
+    @classmethod
+    async def started(cls, setup: str, handles: list[int]) -> Worker:
+        """A process that is ready. Raises WorkerGone when it does not get so far."""
+        command = [sys.executable, "-c", _CODE.format(path=sys.path, setup=setup)]
+        pipe, nowhere = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+        more: dict[str, Any] = {} if os.name == "nt" else {"pass_fds": handles, "start_new_session": True}
+        worker = cls(await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=nowhere, **more))
+        try:
+            if await asyncio.wait_for(worker._message(), START) == READY:
+                return worker
+        except asyncio.TimeoutError:
+            pass
+        except BaseException:
+            worker.kill()
+            raise
+        worker.kill()
+        raise WorkerGone
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs."""
+        return self.process.returncode is None
+
+    async def ask(self, message: bytes) -> bytes:
+        """The answer to ``message``. Raises WorkerGone when there will be none."""
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(LENGTH.pack(len(message)) + message)
+            await self.process.stdin.drain()
+            return await self._message()
+        except ConnectionError:
+            raise WorkerGone from None
+
+    async def _message(self) -> bytes:
+        assert self.process.stdout is not None
+        try:
+            head = await self.process.stdout.readexactly(LENGTH.size)
+            return await self.process.stdout.readexactly(LENGTH.unpack(head)[0])
+        except (asyncio.IncompleteReadError, ConnectionError):
+            raise WorkerGone from None
+
+    def kill(self) -> None:
+        """End the process at once."""
+        with suppress(ProcessLookupError):
+            self.process.kill()
+
+
+class Workers:
+    """Up to ``size`` workers, started when there is work for them and kept. ``close`` at the end.
+
+    ``lost(reason)`` is called for every one that had to be replaced: ``deadline``, ``cancelled``, ``crashed``.
+    """
+
+    def __init__(
+        self, roots: Roots, size: int, max_file_bytes: int, memory_mb: int, lost: Callable[[str], object]
+    ) -> None:
+        self.size = size
+        self._handles = roots.handles
+        self._setup = json.dumps({
+            "folders": roots.folders, "handles": roots.handles, "max_file_bytes": max_file_bytes, "memory_mb": memory_mb,
+        })  # fmt: skip
+        self._lost = lost
+        self._slots = asyncio.Semaphore(size)
+        self._free: list[Worker] = []
+        self._all: set[Worker] = set()
+        self._closed = False
+
+    @property
+    def alive(self) -> int:
+        """Processes that run."""
+        return sum(worker.alive for worker in self._all)
+
+    async def start(self) -> None:
+        """Start the first worker, so that the first call does not wait for it. Raises WorkerGone when it cannot be."""
+        async with self._slots:
+            self._free.append(await self._worker())
+
+    async def call(self, method: str, params: dict[str, Any], seconds: float) -> bytes:
+        """The result of a method, as JSON. The worker is killed after ``seconds``, and when this is cancelled.
+
+        Raises CallFailed for what the method raised, a deadline, and a worker that crashed.
+        """
+        message = json.dumps({"method": method, "params": params, "seconds": seconds}).encode()
+        async with self._slots:
+            try:
+                worker = await self._worker()
+            except WorkerGone:
+                raise CallFailed(
+                    -32000, "No worker can be started; the service cannot answer now.", "workers"
+                ) from None
+            answer = await self._answer(worker, message, seconds)
+        if answer[:1] == RESULT:
+            return answer[1:]
+        raise CallFailed(**json.loads(answer[1:]))
+
+    async def _worker(self) -> Worker:
+        while self._free:
+            worker = self._free.pop()
+            if worker.alive:
+                return worker
+            self._all.discard(worker)
+        if self._closed:
+            raise WorkerGone
+        worker = await Worker.started(self._setup, self._handles)
+        self._all.add(worker)
+        return worker
+
+    async def _answer(self, worker: Worker, message: bytes, seconds: float) -> bytes:
+        asking = asyncio.ensure_future(worker.ask(message))
+        reason = "cancelled"
+        try:
+            await asyncio.wait({asking}, timeout=seconds)
+            reason = "deadline"
+            if asking.done():
+                reason = "crashed"
+                answer = asking.result()
+                reason = ""
+                self._free.append(worker)
+                return answer
+            raise CallFailed(-32000, f"It took longer than {seconds:g} seconds and was stopped.", "deadline")
+        except WorkerGone:
+            raise CallFailed(-32000, "The process that worked on it crashed, and was replaced.", "crashed") from None
+        finally:
+            if reason:
+                worker.kill()
+                self._all.discard(worker)
+                asking.cancel()
+                with suppress(asyncio.CancelledError, WorkerGone):
+                    await asyncio.shield(asyncio.gather(asking, return_exceptions=True))
+                self._lost(reason)
+
+    async def close(self) -> None:
+        """End all workers."""
+        self._closed = True
+        for worker in self._all:
+            worker.kill()
+        for worker in self._all:
+            await worker.process.wait()
+        self._all.clear()
+        self._free.clear()
