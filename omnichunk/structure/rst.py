@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 from unicodedata import east_asian_width
 
 from omnichunk.model.declarations import StructureRequest
@@ -40,6 +41,7 @@ _CODE = frozenset(("code", "code-block", "sourcecode", "literalinclude", "highli
                    "testcode", "raw", "math", "productionlist", "graphviz", "mermaid", "prompt"))  # fmt: skip
 _NAMED = frozenset(("code", "code-block", "sourcecode", "raw"))
 _TABLES = frozenset(("table", "csv-table", "list-table", "flat-table"))
+_LISTED = re.compile(r"^[ \t]*\*[ \t]", re.MULTILINE)
 _LONGEST = 100_000  # characters between two borders of a simple table
 _DEPTH = 8  # indented blocks deeper than this are left to the text ladder, which keeps the cost linear
 
@@ -231,7 +233,7 @@ class _Blocks:
         return span
 
     def _directive_table(self, start: int, opened: int, body: int, end: int, name: str, title: str) -> Span:
-        """A table directive; one of comma-separated values repeats its options and header rows."""
+        """A table directive; one of comma-separated values or lists repeats its options and header rows."""
         text = self.text
         if name == "table":
             inside = _table(text, body, end)
@@ -240,14 +242,23 @@ class _Blocks:
         else:
             options = text[opened:body]
             rows = re.search(r":header-rows:[ \t]*(\d+)", options)
-            stop = body
-            for _ in range(min(int(rows[1]), 5) if rows and name == "csv-table" and len(rows[1]) < 3 else 0):
+            stop, headers = body, min(int(rows[1]), 5) if rows and len(rows[1]) < 3 else 0
+            listed = _LISTED.search(text, body, end) if name != "csv-table" else None
+            if listed is not None:
+                item = re.compile("^" + re.escape(listed[0]), re.MULTILINE)
+                cuts = [m.start() for m in islice(item.finditer(text, body, end), headers + 1)]
+                stop = cuts[headers] if headers and len(cuts) > headers else body
+            for _ in range(headers if name == "csv-table" else 0):
                 stop = text.find("\n", stop, end) + 1 or end
             named = stop > body or ":header:" in options
             carry = (start, stop) if named and stop < end else None
             span = Span(start, end, "table", name=plain(title))
             if name == "csv-table":
                 span.opener = lambda: _rows(text, start, max(stop, body), end, _LINE)
+            elif listed is not None:
+                span.opener = lambda: pieces(
+                    text, start, end, (m.start() for m in item.finditer(text, max(stop, body), end)), "row", carry=carry
+                )
         if carry or span.name:
             span.detail = Detail(label="table" if span.name else "", carry=carry)
         return span
