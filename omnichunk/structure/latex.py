@@ -44,6 +44,7 @@ _CAPTION = re.compile(r"\\caption(?:\[[^\]\n]{0,300}\])?\{")
 _CODE_LANGUAGE = re.compile(
     r"\s*(?:\[[^\]\n]*?language\s*=\s*\{?(?:\[[^\]\n]*\])?([\w+#-]+)|(?:\[[^\]\n]*\])?\{([\w+#-]+)\})"
 )
+_PARAMETER = re.compile(r"(?<!\\)#\d")
 _DEEP = 8  # braces in braces: more is damage, and would be read once for each brace
 
 _DROPPED = re.compile(
@@ -208,8 +209,8 @@ class _Scanner:
             self.damage.append((start, f"the brace after \\{command} is never closed"))
             return -1
         name = plain(text[at + 1 : end - 1])
-        if not name:
-            return end
+        if not name or _PARAMETER.search(text, at, end):
+            return end  # with a parameter it belongs to the definition of a command
         if command == "frametitle":
             frame = next((node for _, node in reversed(self.stack[-8:]) if node.level == _FRAME), None)
             if frame is not None and frame.kind != "section":
@@ -267,7 +268,8 @@ class _LatexNest(Nest):
                 end = group(self.text, caption.end() - 1, caption.end() + TITLE)
                 node.name = plain(self.text[caption.end() : end - 1]) if end > 0 else ""
             if header is not None or node.name:
-                carry = None if header is None else (start, header.end())
+                inner = self.after[i] > i + 1  # a float; the table inside repeats its header itself
+                carry = None if header is None or inner else (start, header.end())
                 node.detail = Detail(label="table" if node.name else "", carry=carry)
         return super()._span(i, start)
 
