@@ -33,7 +33,7 @@ LANGUAGES = "omnichunk.parsing.languages"
 BUILTIN_PROVIDERS: Mapping[str, str] = {
     "code": "omnichunk.structure.code",
     "markdown": "omnichunk.structure.markdown",
-    **dict.fromkeys(("text", "rst", "latex", "org", "asciidoc"), "omnichunk.structure.prose"),
+    **dict.fromkeys(("text", "rst", "latex", "org", "asciidoc", "log"), "omnichunk.structure.prose"),
     **dict.fromkeys(("html", "xml"), "omnichunk.structure.markup"),
     **dict.fromkeys(("json", "jsonl", "yaml", "toml", "ini", "csv", "tsv"), "omnichunk.structure.data"),
 }

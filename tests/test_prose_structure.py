@@ -1,4 +1,4 @@
-"""Plain text, reStructuredText, LaTeX, Org and AsciiDoc to spans: outlines and blocks as data, the span contract."""
+"""Plain text, reStructuredText, LaTeX, Org, AsciiDoc and logs to spans: outlines and blocks as data, the span contract."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from omnichunk.model.declarations import StructureRequest
 from omnichunk.model.span import Glue
 from omnichunk.structure.latex import latex_spans
 from omnichunk.structure.latex import plain as latex_plain
+from omnichunk.structure.logs import log_spans
 from omnichunk.structure.prose import asciidoc_spans, org_spans, text_spans
 from omnichunk.structure.rst import plain as rst_plain
 from omnichunk.structure.rst import rst_spans
 
-SPANS = {"rst": rst_spans, "latex": latex_spans, "org": org_spans, "asciidoc": asciidoc_spans}
+SPANS = {"rst": rst_spans, "latex": latex_spans, "org": org_spans, "asciidoc": asciidoc_spans, "log": log_spans}
 
 
 def spans_of(language, text):
@@ -218,6 +219,102 @@ def test_asciidoc_blocks():
     assert text[slice(*section.children[3].detail.carry)] == "|===\n|h\n"
 
 
+def test_asciidoc_titles_are_underlined_too():
+    text = (
+        "git-add(1)\n==========\n\nNAME\n----\ngit-add - Add\n\n[[syn]]\nSYNOPSIS\n--------\n[verse]\nx\n\n"
+        "Sub\n~~~~\n\n----\ncode\n----\n\nfoo:\nbar\n----\nno\n----\n"
+    )
+    assert outline(spans_of("asciidoc", text)) == [(1, "git-add(1)"), (2, "NAME"), (2, "SYNOPSIS"), (3, "Sub")]
+    code = [text[s.start : s.end] for s in walk(spans_of("asciidoc", text)) if s.kind == "code"]
+    assert code == ["----\ncode\n----\n", "----\nno\n----\n"]
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("|===\n|A |B\n\n|1\n|2\n\n|3\n|4\n|===\n", ["|===\n|A |B\n\n", "|1\n|2\n\n", "|3\n|4\n|===\n"]),
+        ("|===\n|A |B\n\n|1\n|2\n|3\n|4\n|===\n", ["|===\n|A |B\n\n", "|1\n|2\n", "|3\n|4\n|===\n"]),
+        ("[cols=\"1,2\"]\n|===\n|1\n|2\n|3\n|4\n|===\n", ["[cols=\"1,2\"]\n|===\n|1\n|2\n", "|3\n|4\n|===\n"]),
+        ("[cols=3*]\n|===\n|1\n|2|3\n|4 |5 |6\n|===\n", ["[cols=3*]\n|===\n|1\n|2|3\n", "|4 |5 |6\n|===\n"]),
+        ("|===\n|A |B\n\n|1 |2\n|3 |4\n|===\n", ["|===\n|A |B\n\n", "|1 |2\n", "|3 |4\n|===\n"]),
+    ],
+)  # fmt: skip
+def test_rows_of_an_asciidoc_table_may_take_several_lines(text, rows):
+    (table,) = [s for s in walk(spans_of("asciidoc", text)) if s.kind == "table"]
+    found = [text[s.start : s.end] for s in table.children]
+    assert found == rows
+    assert table.children[0].glue == (Glue.NEXT if table.detail else Glue.NONE)
+
+
+def test_lines_of_org_that_say_something_of_another_belong_to_it():
+    text = (
+        "* A\nSCHEDULED: <2020-01-01>\n:PROPERTIES:\n:ID: x\n:END:\ntext\n\n#+NAME: t\n#+CAPTION: c\n| a |\n|---|\n| 1 |\n"
+        "#+TBLFM: $1=2\n\n#+NAME: s\n#+begin_src c\nx\n#+end_src\n"
+    )
+    heading, table, code = (
+        [text[s.start : s.end] for s in walk(spans_of("org", text)) if s.kind == kind]
+        for kind in ("heading", "table", "code")
+    )
+    assert heading == ["* A\nSCHEDULED: <2020-01-01>\n:PROPERTIES:\n:ID: x\n:END:\n"]
+    assert table == ["#+NAME: t\n#+CAPTION: c\n| a |\n|---|\n| 1 |\n#+TBLFM: $1=2\n"]
+    assert code == ["#+NAME: s\n#+begin_src c\nx\n#+end_src\n"]
+
+
+def test_a_list_table_repeats_its_header_rows_and_keeps_its_rows_whole():
+    text = ".. list-table:: T\n   :header-rows: 1\n\n   * - A\n     - B\n   * - 1\n     - * x\n       * y\n   * - 2\n     - 3\n"
+    (table,) = spans_of("rst", text)
+    assert text[slice(*table.detail.carry)] == text[: text.index("   * - 1")]
+    rows = [text[s.start : s.end] for s in table.children]
+    assert rows[1:] == ["   * - 1\n     - * x\n       * y\n", "   * - 2\n     - 3\n"]
+    assert table.children[0].glue == Glue.NEXT
+    (bare,) = spans_of("rst", text.replace("   :header-rows: 1\n", ""))
+    assert bare.detail.carry is None
+    assert len(bare.children) == 4  # the directive's own line is the first
+
+
+def test_a_latex_heading_in_the_definition_of_a_command_opens_no_section():
+    text = "\\newcommand{\\x}[1]{\\section{#1}}\n\\section{C\\# 1}\n"
+    assert outline(spans_of("latex", text)) == [(3, "C# 1")]
+
+
+def test_a_latex_float_leaves_the_header_to_the_table_inside():
+    text = (
+        "\\begin{table}\n\\caption{C}\n\\begin{tabular}{l}\nA \\\\\n\\midrule\n1 \\\\\n\\end{tabular}\n\\end{table}\n"
+    )
+    outer, inner = (s for s in walk(spans_of("latex", text)) if s.kind == "table")
+    assert (outer.name, outer.detail.carry) == ("C", None)
+    assert text[slice(*inner.detail.carry)] == "\\begin{tabular}{l}\nA \\\\\n\\midrule\n"
+
+
+ENTRIES = [
+    "2024-01-02 10:00:00,1 INFO a\n", "2024-01-02T10:00:00Z a\n", "[2024-01-02 10:00:00] a\n", "INFO 2024-01-02 10:00 a\n",
+    "02/01/2024 10:00:00 a\n", "02-Jan-2024 10:00:00 a\n", "Jan  2 10:00:00 host a: b\n", "<13>Jan 12 10:00:00 host a\n",
+    "<165>1 2003-10-11T22:14:15.003Z a\n", "Jan 02, 2024 10:00:00 AM a.B c\n", "[Wed Oct 11 14:32:52 2000] [error] a\n",
+    "01-02 10:00:00.1  12 34 D a: b\n", "10:00:00.123 [main] a\n", "[   12.345678] a\n", "1700000000.12 a\n",
+    "E0102 10:00:00.1 1 a.cc:1] b\n", '1.2.3.4 - - [02/Jan/2024:10:00:00 +0000] "GET /" 200\n', '{"time": 1}\n',
+    "time=x level=info a\n", "ERROR: a\n", "[WARN] a\n", "WARNING:root:a\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_an_entry_of_a_log_goes_on_to_the_next(entry):
+    trace = "java.lang.X: y\n\tat a.b(C.java:1)\nCaused by: z\n\n"
+    text = f"a banner\n{entry}{entry}{trace}{entry}{entry}{trace}{trace}"
+    spans = spans_of("log", text)
+    check_contract(spans, text)
+    assert [text[s.start : s.end] for s in spans if s.kind == "paragraph"] == [
+        f"{entry}{trace}",
+        f"{entry}{trace}{trace}",
+    ]
+    assert "".join(text[s.start : s.end] for s in spans) == text
+
+
+def test_a_log_without_entries_or_without_traces_is_lines():
+    assert spans_of("log", "a\nb\n  c\n") == []
+    assert spans_of("log", ENTRIES[0] * 5) == []
+    assert spans_of("log", ENTRIES[0] * 5 + "x") != []
+
+
 def test_damage_is_told():
     def errors(language, text):
         return list(SPANS[language](StructureRequest(text, language)).errors)
@@ -240,7 +337,8 @@ TOKENS = [
     "\\begin{itemize}", "\\end{itemize}", "\\item ", "{", "}", "%", "\\begin{verbatim}", "\\end{verbatim}",
     "\\begin{tabular}", "\\end{tabular}", "\\\\\n", "\\hline", "\\begin{frame}", "\\end{frame}", "\\caption{", "* ",
     "** x\n", "#+begin_src c\n", "#+end_src\n", "|a|\n", "|---\n", "= x\n", "|===\n", "[a]\n", "--\n", "```\n",
-    "\ufeff", "\x0c",
+    "\ufeff", "\x0c", "[cols=2*]\n", "|a |b\n", "#+name: x\n", ":PROPERTIES:\n", ":END:\n", ".. list-table::\n",
+    "   :header-rows: 1\n", "   * - x\n", "10:00:00 x\n",
 ]  # fmt: skip
 
 
@@ -257,7 +355,10 @@ ADVERSARIAL = [
     "".join(" " * i + "- x\n" for i in range(400)), "\\begin{a}" * N + "\\end{b}" * N, "\\begin{verbatim}" * N,
     "\\section{" * N, "\\begin{itemize}\\item " * N, "\\begin{table}\\caption{" * N, "\\section[" * N,
     "#+begin_a\n" * N + "#+end_z\n" * N, "* " + "*a " * N, "".join("-" * (4 + i) + "\n" for i in range(800)),
-    "[a]\n" * N + "----\n", "\n" * N, " \n" * N, "*" * N,
+    "[a]\n" * N + "----\n", "|===\n|a |b\n\n" * N, "|===\n|a |b\n\n" + "|x\n" * N + "|===\n",
+    "#+name: x\n" * N + "|a|\n",
+    "* a\n:PROPERTIES:\n" * N, ".. list-table::\n\n   * - x\n" * N,
+    "10:00:00 x\ny\n" * N, "a\n===\n" * N, "\n" * N, " \n" * N, "*" * N,
 ]  # fmt: skip
 
 
