@@ -19,6 +19,10 @@ from omnichunk.model.chunk import Chunk, ChunkResult, FileResult
 from omnichunk.model.document import LoadedDocument, checked
 from omnichunk.model.options import ChunkOptions, build
 from omnichunk.registry import PluginRegistry, default_registry
+from omnichunk.sinks import upsert
+from omnichunk.sinks.opening import named_sink
+from omnichunk.sinks.point import Embed
+from omnichunk.sinks.upsert import UpsertBatch
 from omnichunk.walk import EVERYTHING, walk
 
 _CONTAINERS = (".ipynb", ".tex", ".rst", ".pdf", ".docx")
@@ -54,6 +58,12 @@ class Chunker:
         version: equal fingerprints then do not tell that nothing has changed.
         """
         return self._engine.config
+
+    def with_options(self, **options: Any) -> Chunker:
+        """A chunker with other options over those of this one, and the same plugins."""
+        chunker = Chunker(self.registry)
+        chunker._engine = self._under("with_options()", options)
+        return chunker
 
     def measure(self, text: str) -> int:
         """The size of ``text`` in the unit that budgets are counted in."""
@@ -173,6 +183,39 @@ class Chunker:
             raise OptionError(f"{where}: source_id names a single source; files of a folder are named by their paths.")
         entries = walk(path, glob, exclude, include_hidden, max_bytes)
         return run(engine, files(entries, encoding, report_ignored, skip), plan)
+
+    def stream_upsert(
+        self,
+        path: str | os.PathLike[str],
+        embed_fn: Embed,
+        adapter: str = "pinecone",
+        batch_size: int = 100,
+        *,
+        after: str | None = None,
+        glob: str | Iterable[str] = EVERYTHING,
+        exclude: str | Iterable[str] | None = None,
+        concurrency: int = 1,
+        encoding: str | None = None,
+        include_hidden: bool = False,
+        **options: Any,
+    ) -> Iterator[UpsertBatch]:
+        """The chunks of a file or a folder as rows for a vector database, ``batch_size`` at a time; the caller writes them.
+
+        ``embed_fn``: payloads to vectors. ``adapter``: a sink by name (``pinecone``, ``qdrant``, ``weaviate``, ``chroma``,
+        ``lancedb``, ``pgvector``, or a plugin's). ``after``: the ``cursor`` of the last batch that was written. Files that
+        cannot be chunked are told in the batch. To follow changes of the files use ``ChunkStore.deliver``.
+        """
+        where = "stream_upsert()"
+        upsert.check(batch_size, embed_fn)
+        row = named_sink(where, adapter, self.registry).row or (lambda point: point)
+        start = upsert.Cursor.read(after)
+        engine = self.with_options(**options) if options else self
+        if os.path.isdir(path):
+            skip = start.passed if start else None
+            results = engine.iter_directory(path, glob, exclude, concurrency, encoding, include_hidden, skip=skip)
+        else:
+            results = engine.iter_batch([{"filepath": path, "encoding": encoding}])
+        return upsert.batches(results, embed_fn, row, batch_size, start)
 
     def batch(self, items: Iterable[Mapping[str, Any]], concurrency: int = 1, **how: Any) -> list[FileResult]:
         """A result for every item, in their order; see ``iter_batch``."""

@@ -185,5 +185,6 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     **_by(_folder, ("folder",)),
     "Loader.sniff": lambda value: value if value is None else _function(value),
     "Language.sniff": _pattern,
+    "Sink.row": lambda value: value if value is None else _function(value),
 }
 """Field of a declaration, where need be with its class, -> what checks it and brings it into form."""

@@ -68,7 +68,7 @@ def omnichunk_formatters() -> Iterable[Formatter]:  # type: ignore[empty-body]
 
 @hookspec
 def omnichunk_sinks() -> Iterable[Sink]:  # type: ignore[empty-body]
-    """Return sinks: where finished chunks can be written, by the scheme of a URL."""
+    """Return sinks: where chunks with their embeddings are written, by the scheme of a URL."""
 
 
 @hookspec

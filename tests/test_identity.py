@@ -346,12 +346,12 @@ class TestDiff:
 
     def test_cost_is_linear(self, monkeypatch):
         """One id and one fingerprint a chunk, whatever they have in common."""
-        from omnichunk import identity
+        from omnichunk.model import ids
 
         (chunk,) = Chunker().chunk("a.txt", "text")
         chunks = [replace(chunk, occurrence=i) for i in range(500)]
         hashed = []
-        real = identity._sha256
-        monkeypatch.setattr(identity, "_sha256", lambda text: hashed.append(1) or real(text))
+        real = ids._sha256
+        monkeypatch.setattr(ids, "_sha256", lambda text: hashed.append(1) or real(text))
         chunk_diff(chunks, chunks)
         assert len(hashed) <= 6 * len(chunks) * 2

@@ -114,10 +114,16 @@ class Formatter:
 
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """``open(url, **options)`` gives an object with ``write(chunks)`` and ``close()``."""
+    """``open(url, **options)`` gives an object with ``apply(removed, points)`` and ``close()``.
+
+    ``apply`` deletes the ids ``removed``, then writes ``points`` (``omnichunk.sinks.Point``); called again with the same
+    it changes nothing. A point whose vector is ``None`` keeps the vector that is there; its place has changed. ``row``:
+    what ``Chunker.stream_upsert(adapter=name)`` makes of a point; the point itself if ``None``.
+    """
 
     name: str
     open: Callable[..., Any]
+    row: Callable[[Any], Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
