@@ -24,6 +24,8 @@ def serve_command(
     host: Annotated[str, typer.Option(help="Listen on this address.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Listen on this port; 0 for any.")] = 3333,
     allowed_host: Annotated[list[str] | None, typer.Option(help="A further name clients may use, NAME[:PORT].")] = None,
+    store: Annotated[str | None, typer.Option(help="Let clients search this store, a file or a URL.")] = None,
+    collection: Annotated[str, typer.Option(help="The collection of the store.")] = "default",
     token_env: Annotated[str | None, typer.Option(help="Variable that holds the token clients need to show.")] = None,
     tls_cert: Annotated[str | None, typer.Option(help="Certificate chain, PEM.")] = None,
     tls_key: Annotated[str | None, typer.Option(help="Private key, PEM.")] = None,
@@ -62,15 +64,17 @@ def serve_command(
 
     from omnichunk.serve.metrics import Log
     from omnichunk.serve.roots import Roots
-    from omnichunk.serve.service import Limits, Service, processors
+    from omnichunk.serve.service import Service, processors
+    from omnichunk.serve.workers import Limits
 
     try:
         roots = Roots(allowed_root)
     except ChunkingError as error:
         _refuse(str(error).replace("allowed_root", "--allowed-root"))
     limits = Limits(
-        workers or processors(), max_calls, file_timeout, call_timeout, max_file_bytes, max_answer_bytes, worker_memory
-    )
+        workers or processors(), max_calls, file_timeout, call_timeout, max_file_bytes, max_answer_bytes, worker_memory,
+        os.path.abspath(store) if store and "://" not in store else store or "", collection,
+    )  # fmt: skip
     log = Log(log_level)
     service = Service(roots, limits, log)
     if not over_http:

@@ -74,8 +74,8 @@ class Gate:
             or self._unknown(headers)
             or self._nowhere(method, target)
             or self._unframed(method, headers)
-            or (Refusal(400, "This is no HTTP/1.1 request.", code=INVALID_REQUEST) if broken else None)
             or self._large(headers)
+            or (Refusal(400, "This is no HTTP/1.1 request.", code=INVALID_REQUEST) if broken else None)
         )
 
     def _foreign(self, headers: Headers, local: str) -> Refusal | None:

@@ -58,6 +58,11 @@ class Settings:
         watched = dict.fromkeys(("/health", "/healthz", "/metrics"), ("GET", "HEAD"))
         object.__setattr__(self, "endpoints", endpoints | watched)
 
+    def url(self, port: int) -> str:
+        """Where a service with these settings is, that listens on ``port``."""
+        host = f"[{self.host}]" if ":" in self.host and not self.host.startswith("[") else self.host
+        return f"{'https' if self.tls_cert else 'http'}://{host}:{port}"
+
     def gate(self, port: int) -> Gate:
         """The gate of a service that listens on ``port``."""
         token = None if self.token is None else self.token.encode()
@@ -112,12 +117,12 @@ def application(service: Service, settings: Settings, gate: Gate) -> Starlette:
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with service:
-            if manager is None:
-                yield
-            else:
-                async with manager.run():
-                    yield
+        async with contextlib.AsyncExitStack() as stack:
+            await stack.enter_async_context(service)
+            if manager is not None:
+                await stack.enter_async_context(manager.run())
+            service.log.event("listening", url=settings.url(gate.port), endpoints=list(settings.endpoints))
+            yield
             began["down"] = True
 
     return Starlette(
@@ -203,7 +208,7 @@ class _InTime:
 
 
 def listening(settings: Settings) -> socket.socket:
-    """A socket that is bound. Raises OSError."""
+    """A socket that listens; who connects waits until the service runs. Raises OSError."""
     host = settings.host.strip("[]")
     family = socket.getaddrinfo(host, settings.port, type=socket.SOCK_STREAM)[0][0]
     bound = socket.socket(family, socket.SOCK_STREAM)
@@ -211,6 +216,7 @@ def listening(settings: Settings) -> socket.socket:
         if sys.platform != "win32":
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind((host, settings.port))
+        bound.listen(1024)
     except OSError:
         bound.close()
         raise
@@ -261,11 +267,5 @@ def run(service: Service, settings: Settings, bound: socket.socket) -> None:
         timeout_graceful_shutdown=max(1, round(settings.grace)),
         ssl_certfile=settings.tls_cert, ssl_keyfile=settings.tls_key,
     )  # fmt: skip
-    scheme = "https" if settings.tls_cert else "http"
-    service.log.event("listening", url=f"{scheme}://{_shown(settings.host)}:{port}", endpoints=list(settings.endpoints))
     _Server(config).run(sockets=[bound])
     service.log.event("ended")
-
-
-def _shown(host: str) -> str:
-    return f"[{host}]" if ":" in host and not host.startswith("[") else host

@@ -9,7 +9,7 @@ import codecs
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from omnichunk import (
     Chunk,
@@ -17,6 +17,7 @@ from omnichunk import (
     ChunkingError,
     OptionError,
     Source,
+    StoreError,
     UnsupportedFormatError,
     chunk_to_dict,
     language_capabilities,
@@ -26,19 +27,30 @@ from omnichunk.serve.folder import EVERYTHING, files
 from omnichunk.serve.roots import NoSuchPath, RefusedPath, Roots
 from omnichunk.serve.schema import Schema, check, object_of, option_schemas, patterns, string, whole
 
+if TYPE_CHECKING:
+    from omnichunk import ChunkStore
+
 INVALID_PARAMS, METHOD_NOT_FOUND, INTERNAL_ERROR, FAILED = -32602, -32601, -32603, -32000
 _WHOLE = {"max_chunk_size": 10**9, "min_chunk_size": 0, "target_fill": 1.0, "context_mode": "none"}
 """Options under which a document is one chunk, that knows all definitions."""
 
 
 class Desk:
-    """What the methods work with: the roots, a chunker, and the most bytes of a file that are read."""
+    """What the methods work with: the roots, a chunker, the most bytes of a file that are read, and perhaps a store."""
 
-    def __init__(self, roots: Roots, max_file_bytes: int) -> None:
+    def __init__(self, roots: Roots, max_file_bytes: int, store: str = "", collection: str = "default") -> None:
         self.roots = roots
         self.max_file_bytes = max_file_bytes
+        self._where = store, collection
         self.chunker = Chunker()
         self.options = object_of({"encoding": _ENCODING, **option_schemas(self.chunker.registry.loader_options())})
+
+    @cached_property
+    def store(self) -> ChunkStore:
+        """The store that is searched. Raises StoreError when there is none."""
+        from omnichunk import ChunkStore
+
+        return ChunkStore(self._where[0], self._where[1], create=False)
 
     def address(self, text: str, more: Mapping[str, Any]) -> uri.Address:
         """What the address of a chunk says, its options checked as those of any call."""
@@ -70,14 +82,11 @@ class Method:
 
 
 class Table(Mapping[str, Method]):
-    """The methods by name, with the options that the chunker here declares."""
+    """The methods by name, with the options that the chunker here declares; ``search`` if there is a store."""
 
-    def __init__(self) -> None:
-        self._loader_options = Chunker().registry.loader_options()
-
-    @cached_property
-    def _methods(self) -> dict[str, Method]:
-        return {method.name: method for method in _methods(option_schemas(self._loader_options))}
+    def __init__(self, searchable: bool = False) -> None:
+        declared = _methods(option_schemas(Chunker().registry.loader_options()))
+        self._methods = {method.name: method for method in declared if searchable or method.work is not _search}
 
     def __getitem__(self, name: str) -> Method:
         return self._methods[name]
@@ -100,6 +109,8 @@ def failure(error: BaseException, roots: Roots) -> tuple[int, str, str]:
         return INVALID_PARAMS, _told(error, roots), "option"
     if isinstance(error, (RefusedPath, NoSuchPath)):
         return FAILED, _told(error, roots), "path"
+    if isinstance(error, StoreError):
+        return FAILED, "The store cannot be searched now; the log of the service says why.", "store"
     if isinstance(error, ChunkingError):
         return FAILED, _told(error, roots), "source"
     if isinstance(error, (MemoryError, RecursionError)):
@@ -109,7 +120,7 @@ def failure(error: BaseException, roots: Roots) -> tuple[int, str, str]:
 
 def _told(error: BaseException, roots: Roots) -> str:
     message = roots.without_roots(str(error))
-    for name in ("chunk_bytes(): ", "chunk_loaded(): "):
+    for name in ("chunk_bytes(): ", "Chunker(): "):
         message = message.removeprefix(name)
     return message
 
@@ -158,7 +169,9 @@ def _chunk_directory(desk: Desk, params: dict[str, Any]) -> Any:
     if "source_id" in shared:
         raise OptionError("source_id names a single source; files of a folder are named by their paths.")
     _known_encoding(shared)
-    desk.chunker.chunk_bytes("a.txt", b"a", **shared)
+    registry = desk.chunker.registry
+    Chunker(registry, **{name: value for name, value in shared.items() if name != "encoding"})
+    registry.loader_for(Source("a.txt", b""), shared.get("loader"))
     found = files(desk.roots, own.get("path", "."), own.get("glob", EVERYTHING), own.get("exclude", []),
                   own.get("include_hidden", False))  # fmt: skip
     return [[name, size] for name, size in found]
@@ -230,6 +243,23 @@ def _existing(label: str, chunks: list[Chunk], index: int) -> int:
     if index >= len(chunks):
         raise NoSuchPath(f"{label}: has {len(chunks)} chunks, counted from 0; there is no chunk {index}.")
     return index
+
+
+def _search(desk: Desk, params: dict[str, Any]) -> Any:
+    """Every root is searched by itself, so that what the store holds of other folders is never found."""
+    query, limit, path = params.pop("query"), params.pop("limit", 10), params.pop("path", None)
+    folders = desk.roots.folders if path is None else desk.roots.located(path)
+    hits = [hit for folder in folders for hit in desk.store.search(query, limit, path=folder, **params)]
+    rows = []
+    for hit in sorted(hits, key=lambda hit: -hit.score)[:limit]:
+        row = _shown(hit.chunk, "text", {})
+        row["filepath"] = desk.roots.label(hit.chunk.context.filepath)
+        if hit.chunk.config_fingerprint != desk.chunker.config_fingerprint:
+            del row["uri"]  # it would be that of another chunk
+        else:
+            row["uri"] = uri.made(hit.chunk, {}, row["filepath"])
+        rows.append({**row, "score": hit.score})
+    return rows
 
 
 def _capabilities(desk: Desk, params: dict[str, Any]) -> Any:
@@ -339,6 +369,21 @@ def _methods(options: dict[str, Schema]) -> list[Method]:
             {"type": "object", "properties": {name: {"type": "array", "items": {"type": "object"}}
                                               for name in ("languages", "loaders")}},
             _capabilities,
+        ),
+        Method(
+            "search",
+            "Search the store for words, best first; read on with read_around by path and line.",
+            object_of(
+                {
+                    "query": string('Words; "several words" follow each other, begin* need only begin so.', minLength=1),
+                    "limit": whole("Chunks at most.", 1, 100, default=10),
+                    "path": string("Only below this file or folder."),
+                    "language": string("Only chunks in it."),
+                },
+                ("query",),
+            ),
+            _CHUNKS,
+            _search,
         ),
         per_file,
         replace(per_file, name="list_files", summary="Names and sizes.", params=object_of({"path": folder["path"]}),

@@ -137,6 +137,23 @@ class Roots:
                 os.close(handle)
         return label, sorted(items, key=lambda item: item.name)
 
+    def located(self, path: str) -> list[str]:
+        """What ``path`` may be as an absolute path, links resolved. Raises RefusedPath when none lies below a root."""
+        if "\0" in path or len(path) > LONGEST or not _encodable(path):
+            raise RefusedPath
+        found = [os.path.realpath(os.path.join(root.real, below)) for root, below in self._candidates(path)]
+        inside = [path for path in found if self.inside(path) is not None]
+        if not inside:
+            raise RefusedPath
+        return inside
+
+    def label(self, path: str) -> str:
+        """What the absolute ``path``, which lies below a root, is called here."""
+        found = self.inside(path)
+        if found is None:
+            raise RefusedPath
+        return self._label(*found)
+
     def _open(self, path: str, folder: bool) -> tuple[str, int | str]:
         """Name and descriptor of a regular file, or of a folder (its path where folders have no descriptors)."""
         if "\0" in path or len(path) > LONGEST or not _encodable(path):

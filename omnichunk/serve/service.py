@@ -7,7 +7,6 @@ import json
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -16,35 +15,18 @@ from omnichunk.serve.methods import FAILED, INTERNAL_ERROR, INVALID_PARAMS, METH
 from omnichunk.serve.metrics import Log, Metrics
 from omnichunk.serve.roots import Roots
 from omnichunk.serve.schema import check
-from omnichunk.serve.workers import CallFailed, WorkerGone, Workers
+from omnichunk.serve.workers import CallFailed, Limits, WorkerGone, Workers
 
 Progress = Callable[[int, int, str], Awaitable[None]]
 """Told of files done, files in all, and the last one."""
 BUSY = "busy"
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What clients may use. Sizes are bytes, times seconds.
-
-    ``calls``: calls at once, waiting ones included; one more is answered that the service is busy. ``file_timeout``:
-    work on one file, ``call_timeout``: a whole call. ``answer_bytes``: of one answer.
-    """
-
-    workers: int = 2
-    calls: int = 100
-    file_timeout: float = 30.0
-    call_timeout: float = 300.0
-    file_bytes: int = 32 << 20
-    answer_bytes: int = 64 << 20
-    memory_mb: int = 2048
-
-
 class Service:
     """The methods for clients, over ``roots``. An asynchronous context: workers run while it is entered."""
 
     def __init__(self, roots: Roots, limits: Limits, log: Log, metrics: Metrics | None = None) -> None:
-        self.table = Table()
+        self.table = Table(bool(limits.store))
         self.roots = roots
         self.limits = limits
         self.log = log
@@ -54,8 +36,7 @@ class Service:
         self.metrics.gauges |= {"calls_running": lambda: self.running, "workers_running": lambda: self.alive}
 
     async def __aenter__(self) -> Service:
-        limits = self.limits
-        self._workers = Workers(self.roots, limits.workers, limits.file_bytes, limits.memory_mb, self._lost)
+        self._workers = Workers(self.roots, self.limits, self._lost)
         try:
             await self._workers.start()
         except WorkerGone:

@@ -35,11 +35,14 @@ def of_file(path: str) -> str:
     return f"{SCHEME}:///{quote(path, safe='/', errors='surrogateescape')}"
 
 
-def made(chunk: Chunk, options: Mapping[str, Any]) -> str:
-    """The address of a chunk that was made with ``options``; secrets and what cannot change it are left out."""
+def made(chunk: Chunk, options: Mapping[str, Any], path: str | None = None) -> str:
+    """The address of a chunk that was made with ``options``; secrets and what cannot change it are left out.
+
+    ``path``: of the file below the root, if the chunk calls it by another name.
+    """
     shown = [(name, _text(value)) for name, value in options.items() if name not in _NOT_OPTIONS]
     query = [("index", str(chunk.index)), ("revision", chunk.source.revision[:_REVISION]), *shown]
-    return f"{of_file(chunk.context.filepath)}?{urlencode(query)}"
+    return f"{of_file(path or chunk.context.filepath)}?{urlencode(query)}"
 
 
 def _text(value: object) -> str:

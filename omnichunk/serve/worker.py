@@ -21,7 +21,7 @@ GRACE = 3.0
 
 
 def main(setup: str) -> None:
-    """Serve standard input with what ``setup`` says, as JSON: ``folders``, ``handles``, ``max_file_bytes``, ``memory_mb``."""
+    """Serve standard input with what ``setup`` says, as JSON: see ``Workers``."""
     calls = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
@@ -31,8 +31,8 @@ def main(setup: str) -> None:
     from omnichunk.serve.roots import Roots
 
     given = json.loads(setup)
-    desk = Desk(Roots(given["folders"], given["handles"]), given["max_file_bytes"])
-    table = Table()
+    desk = Desk(Roots(given["folders"], given["handles"]), given["max_file_bytes"], given["store"], given["collection"])
+    table = Table(bool(given["store"]))
     desk.chunker.chunk("a.md", "# a\n\nb\n")  # what every call needs is imported before the first
     limit_memory(given["memory_mb"])
     send(answers, READY)
@@ -61,7 +61,8 @@ def _answer(desk: Any, table: Any, call: dict[str, Any]) -> bytes:
         return RESULT + encoded(table[call["method"]].work(desk, call["params"]))
     except BaseException as error:  # noqa: BLE001  the client has to get an answer, whatever it is
         code, message, reason = failure(error, desk.roots)
-        told = {"code": code, "message": message[:2000], "reason": reason, "log": _place(error)}
+        log = str(error)[:500] if reason == "store" else _place(error)
+        told = {"code": code, "message": message[:2000], "reason": reason, "log": log}
     return ERROR + json.dumps(told).encode()
 
 

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from omnichunk.serve.roots import Roots
@@ -16,6 +17,26 @@ from omnichunk.serve.worker import LENGTH, READY, RESULT
 START = 60.0
 """Seconds a worker may take to start."""
 _CODE = "import sys; sys.path[:] = {path!r}; from omnichunk.serve.worker import main; main({setup!r})"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What clients may use. Sizes are bytes, times seconds.
+
+    ``calls``: calls at once, waiting ones included; one more is answered that the service is busy. ``file_timeout``:
+    work on one file, ``call_timeout``: a whole call. ``answer_bytes``: of one answer. ``memory_mb``: megabytes a worker
+    may add. ``store``: the database of the ``ChunkStore`` that may be searched, with ``collection``; empty for none.
+    """
+
+    workers: int = 2
+    calls: int = 100
+    file_timeout: float = 30.0
+    call_timeout: float = 300.0
+    file_bytes: int = 32 << 20
+    answer_bytes: int = 64 << 20
+    memory_mb: int = 2048
+    store: str = ""
+    collection: str = "default"
 
 
 class CallFailed(Exception):
@@ -84,21 +105,26 @@ class Worker:
 
 
 class Workers:
-    """Up to ``size`` workers, started when there is work for them and kept. ``close`` at the end.
+    """Up to ``limits.workers`` workers, started when there is work for them and kept. ``close`` at the end.
 
     ``lost(reason)`` is called for every one that had to be replaced: ``deadline``, ``cancelled``, ``crashed``.
     """
 
-    def __init__(
-        self, roots: Roots, size: int, max_file_bytes: int, memory_mb: int, lost: Callable[[str], object]
-    ) -> None:
-        self.size = size
+    def __init__(self, roots: Roots, limits: Limits, lost: Callable[[str], object]) -> None:
+        self.size = limits.workers
         self._handles = roots.handles
-        self._setup = json.dumps({
-            "folders": roots.folders, "handles": roots.handles, "max_file_bytes": max_file_bytes, "memory_mb": memory_mb,
-        })  # fmt: skip
+        self._setup = json.dumps(
+            {
+                "folders": roots.folders,
+                "handles": roots.handles,
+                "max_file_bytes": limits.file_bytes,
+                "memory_mb": limits.memory_mb,
+                "store": limits.store,
+                "collection": limits.collection,
+            }
+        )
         self._lost = lost
-        self._slots = asyncio.Semaphore(size)
+        self._slots = asyncio.Semaphore(self.size)
         self._free: list[Worker] = []
         self._all: set[Worker] = set()
         self._closed = False
