@@ -26,6 +26,8 @@ ORDER = {
     "hookspecs": 3,
     "plugins": 4,
     "registry": 5,
+    "selection": 6,
+    "duplicates": 4,
     "loaders": 7,
     "parsing": 6,
     "structure": 7,
@@ -118,7 +120,7 @@ def test_import_is_light():
     code = (
         "import sys, omnichunk; "
         "print([m for m in sys.modules if m.startswith('omnichunk.') or m.split('.')[0] in "
-        "('tree_sitter', 'pyromark', 'pluggy', 'typer', 'rich', 'numpy', 'pathspec', 'pebble')])"
+        "('tree_sitter', 'pyromark', 'pluggy', 'typer', 'rich', 'numpy', 'pathspec')])"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"

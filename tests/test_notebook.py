@@ -381,3 +381,29 @@ def test_content_tells_a_notebook_without_its_suffix():
     assert registry.loader_for(Source("copy.of", data)).name == "notebook"
     assert registry.loader_for(Source("a.json", data)).name == "text"
     assert registry.loader_for(Source("n.IPYNB", b"")).name == "notebook"
+
+
+OLD_CELLS = st.lists(
+    st.sampled_from(
+        [
+            {"cell_type": "code", "language": "python", "input": "x = 1\n", "outputs": [], "collapsed": False},
+            {"cell_type": "markdown", "source": ["# One\n", "words"]},
+            {"cell_type": "html", "source": "<b>bold</b>"},
+            {"cell_type": "heading", "level": 2, "source": "Two"},
+            {"cell_type": "raw", "source": "as it is"},
+        ]
+    ),
+    max_size=6,
+)
+
+
+@given(OLD_CELLS)
+def test_format_3_is_read_as_nbformat_upgrades_it(cells):
+    """The cells of an old notebook say what the reference upgrade makes of them; only its random ids are not taken."""
+    import nbformat
+
+    old = {"nbformat": 3, "nbformat_minor": 0, "metadata": {}, "worksheets": [{"cells": cells, "metadata": {}}]}
+    upgraded = nbformat.reads(json.dumps(old), as_version=4)
+    loaded = load(old)
+    texts = [loaded.text[s.char_start : s.char_end].rstrip("\n") for s in loaded.segments]
+    assert texts == [cell.source.rstrip("\n") for cell in upgraded.cells if cell.source]
