@@ -16,6 +16,7 @@ import pytest
 
 import omnichunk
 from omnichunk import ChunkOptions, hookspecs
+from omnichunk.loaders import docx, notebook, pdf
 from omnichunk.model import declarations
 
 ROOT = Path(__file__).parent.parent
@@ -94,6 +95,8 @@ def test_every_declaration_is_documented_with_its_fields():
 def test_every_option_is_documented_with_its_default():
     rows = dict(re.findall(r"^\| `(\w+)` \| `(.+?)` \|", README, re.MULTILINE))
     defaults = {f.name: getattr(ChunkOptions(), f.name) for f in dataclasses.fields(ChunkOptions)}
+    for loader in (docx, notebook, pdf):
+        defaults.update(loader.OPTIONS)
     assert set(rows) == set(defaults)
     for name, default in defaults.items():
         assert ast.literal_eval(rows[name]) == default, name
