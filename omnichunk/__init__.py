@@ -23,6 +23,7 @@ _NAMES = {
     "Chunker": "chunker",
     "ChunkingError": "errors",
     "DocumentBuilder": "builder.document",
+    "DuplicateGroup": "duplicates",
     "EntityInfo": "model.chunk",
     "Entry": "walk",
     "FileResult": "model.chunk",
@@ -38,6 +39,7 @@ _NAMES = {
     "MissingDependencyError": "errors",
     "OptionError": "errors",
     "Parser": "model.declarations",
+    "Passage": "selection",
     "PluginError": "errors",
     "PluginInfo": "registry",
     "PluginRegistry": "registry",
@@ -45,6 +47,7 @@ _NAMES = {
     "Renderer": "model.declarations",
     "SchemaError": "errors",
     "SegmentInfo": "model.chunk",
+    "Selection": "selection",
     "SiblingInfo": "model.chunk",
     "Sink": "model.declarations",
     "Source": "model.document",
@@ -68,6 +71,7 @@ _NAMES = {
     "chunk_loaded_document": "chunker",
     "chunk_to_dict": "serialization",
     "embedded": "sinks.point",
+    "find_duplicates": "duplicates",
     "find_files": "walk",
     "from_arrow": "arrow",
     "from_dict": "serialization",
@@ -80,9 +84,11 @@ _NAMES = {
     "read_parquet": "arrow",
     "register_formatter": "registry",
     "register_parser": "registry",
+    "select_within_budget": "selection",
     "stable_chunk_id": "identity",
     "to_arrow": "arrow",
     "to_dict": "serialization",
+    "without_duplicates": "duplicates",
     "write_jsonl": "serialization",
     "write_parquet": "arrow",
 }
@@ -98,6 +104,9 @@ if TYPE_CHECKING:
     from omnichunk.chunker import chunk_directory as chunk_directory
     from omnichunk.chunker import chunk_file as chunk_file
     from omnichunk.chunker import chunk_loaded_document as chunk_loaded_document
+    from omnichunk.duplicates import DuplicateGroup as DuplicateGroup
+    from omnichunk.duplicates import find_duplicates as find_duplicates
+    from omnichunk.duplicates import without_duplicates as without_duplicates
     from omnichunk.errors import BudgetError as BudgetError
     from omnichunk.errors import ChunkingError as ChunkingError
     from omnichunk.errors import LoadError as LoadError
@@ -149,6 +158,9 @@ if TYPE_CHECKING:
     from omnichunk.registry import load_document as load_document
     from omnichunk.registry import register_formatter as register_formatter
     from omnichunk.registry import register_parser as register_parser
+    from omnichunk.selection import Passage as Passage
+    from omnichunk.selection import Selection as Selection
+    from omnichunk.selection import select_within_budget as select_within_budget
     from omnichunk.serialization import chunk_from_dict as chunk_from_dict
     from omnichunk.serialization import chunk_to_dict as chunk_to_dict
     from omnichunk.serialization import from_dict as from_dict

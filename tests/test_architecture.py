@@ -28,6 +28,8 @@ ORDER = {
     "registry": 5,
     "selection": 6,
     "duplicates": 4,
+    "selection": 6,
+    "duplicates": 4,
     "loaders": 7,
     "parsing": 6,
     "structure": 7,
