@@ -74,7 +74,7 @@ def files(
 
 
 def _above(roots: Roots, top: str) -> Levels:
-    """The rules of the folders between the root and ``top``."""
+    """The rules of the folders between the root and ``top``; those that leave it out as a whole do not count."""
     levels: Levels = ()
     names = [] if top == "." else top.split("/")
     for number in range(1 if len(roots.roots) > 1 else 0, len(names)):
@@ -84,7 +84,7 @@ def _above(roots: Roots, top: str) -> Levels:
         except (NoSuchPath, RefusedPath):
             continue
         levels = _entered(roots, folder, items, levels)
-    return levels
+    return tuple((cut, rules) for cut, rules in levels if not rules.check_file(top[cut:] + "/").include)
 
 
 def _entered(roots: Roots, folder: str, items: Iterable[Item], levels: Levels) -> Levels:
