@@ -191,7 +191,8 @@ class Structure:
 
     ``spans``: sorted, disjoint, relative to the segment's text. ``imports``: ``(name, source)`` pairs in order.
     ``errors``: what was broken, each ending in ``line N`` (1-based in the segment) where known. ``backend``: the
-    parser that was used, for ``format_metadata["parser_backend"]``. ``fallback`` tells that it is a substitute.
+    parser that was used, for ``format_metadata["parser_backend"]``. ``fallback`` tells that it is a substitute,
+    ``parsed`` that spans will be opened from a syntax tree, which is let go of when the chunks are made.
     """
 
     spans: Sequence[Span] = ()
@@ -199,3 +200,4 @@ class Structure:
     errors: Sequence[str] = ()
     backend: str = ""
     fallback: bool = False
+    parsed: bool = False

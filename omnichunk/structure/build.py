@@ -92,8 +92,9 @@ class SpanTree:
 
     ``root``: kind ``document``, covers the whole text. ``name``: source label. ``language``, ``content``: of most of it,
     and that language's kind. ``label``: what a chunk of prose without any heading is called, empty if a name would only
-    harm (measured for Markdown). ``mark``: length of a byte order mark before the content. ``errors``: diagnostics, the
-    loader's warnings first. ``segments``: where in the container each range is.
+    harm (measured for Markdown). ``mark``: length of a byte order mark before the content. ``parsed``: spans are opened
+    from syntax trees, which take twenty times the memory of the text. ``errors``: diagnostics, the loader's warnings
+    first. ``segments``: where in the container each range is.
     """
 
     text: str
@@ -104,6 +105,7 @@ class SpanTree:
     registry: PluginRegistry
     label: str = ""
     mark: int = 0
+    parsed: bool = False
     owners: dict[int, Span | None] = field(default_factory=dict)
     imports: list[tuple[str, str]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
@@ -135,7 +137,9 @@ class SpanTree:
         return children
 
     def seal(self) -> None:
-        """Let go of what spans would be opened from (syntax trees), once nothing more will be opened."""
+        """Let go of the syntax trees that spans would be opened from, once nothing more will be opened."""
+        if not self.parsed:
+            return
         stack: list[Span] = [self.root]
         while stack:
             span = stack.pop()
@@ -161,14 +165,24 @@ class SpanTree:
         if span.detail is not None and span.detail.inner is not None:
             self._inject(span, span.detail.language, *span.detail.inner)
 
+    def describe(self, start: int, end: int, language: str) -> Structure:
+        """What the provider of ``language`` finds in a range, moved to where that is."""
+        parser = self.registry.parser_for(language)
+        request = StructureRequest(
+            self.text[start:end], language, self.name, parser.parse if parser is not None else None
+        )
+        structure = self.registry.provider_for(language).spans(request)
+        for span in structure.spans:
+            span.shift(start)
+        self.parsed = self.parsed or structure.parsed
+        return structure
+
     def _inject(self, span: Span, language: str, start: int, end: int) -> Sequence[Span]:
         try:
             language = self.registry.canonical(language)
         except OptionError:
             return ()  # an info string is free text; an unknown one leaves the block to the ladder
-        structure = describe(self.registry, self.text[start:end], language, self.name)
-        for child in structure.spans:
-            child.shift(start)
+        structure = self.describe(start, end, language)
         span.adopt(structure.spans)
         if span.kind == "part" and span.detail is not None:
             span.detail.language = language
@@ -251,13 +265,6 @@ def carried_on(parts: list[Span]) -> list[Span]:
     return carried.close(parts[-1].end)
 
 
-def describe(registry: PluginRegistry, text: str, language: str, name: str) -> Structure:
-    """The spans of ``text`` by the provider of ``language``, relative to ``text``."""
-    parser = registry.parser_for(language)
-    request = StructureRequest(text, language, name, parser.parse if parser is not None else None)
-    return registry.provider_for(language).spans(request)
-
-
 def build(loaded: LoadedDocument, registry: PluginRegistry, name: str) -> SpanTree:
     """The tree of a checked document.
 
@@ -287,9 +294,8 @@ def build(loaded: LoadedDocument, registry: PluginRegistry, name: str) -> SpanTr
 def _part(tree: SpanTree, segment: FormatSegment, language: str) -> Span:
     """A segment with the spans its provider finds; imports and diagnostics go to ``tree``."""
     start, end = segment.char_start, segment.char_end
-    structure = describe(tree.registry, tree.text[start:end], language, tree.name)
+    structure = tree.describe(start, end, language)
     for span in structure.spans:
-        span.shift(start)
         if span.kind == "part":  # a component's script or style
             tree.embed(span)
     tree.imports.extend(structure.imports)

@@ -69,7 +69,7 @@ def _structure(request: StructureRequest, raw: bytes, root: Node, backend: str, 
             outline = [*whole]
     elif made.damaged:
         outline = recovered(text, request.language, outline, made.damaged)
-    return Structure(outline, made.imports, list(syntax_errors(raw, root)), backend)
+    return Structure(outline, made.imports, list(syntax_errors(raw, root)), backend, parsed=True)
 
 
 class Foreign(Spans):
