@@ -13,6 +13,7 @@ from email.header import decode_header, make_header
 from email.message import Message
 from email.parser import BytesParser
 from email.policy import Compat32
+from itertools import islice
 
 from omnichunk import ChunkingError, DocumentBuilder, LoadedDocument, Loader, LoadError, Source, hookimpl, load_document
 
@@ -20,11 +21,14 @@ DEEPEST = 8
 """Messages attached to messages that are opened."""
 LONGEST = 10_000
 """Characters of a header that are read."""
+TOLD = 20
+"""Different warnings of a mailbox that are told, and messages that each of them names."""
 OPTIONS = {"email_attachments": True, "email_headers": "From, To, Cc, Date"}
 UNREAD = ("application/pgp-", "application/pkcs7-", "application/x-pkcs7-", "audio/", "font/", "image/", "video/")
 """Beginnings of media types that hold no text."""
 
 _ENVELOPE = re.compile(rb"^From [^\r\n]*\r?\n", re.MULTILINE)
+_DATED = re.compile(rb"From .{0,200}\d\d:\d\d:\d\d.{0,20}\d{4}\s*\Z")
 _HEADER = re.compile(rb"\s*(?:From |[!-9;-~]+:)")
 _KNOWN = re.compile(rb"^(?:From|Received|Return-Path|Delivered-To|Message-ID|Date|Subject|MIME-Version): ", re.M | re.I)
 _QUOTED = re.compile(rb"^>(>*From )", re.MULTILINE)
@@ -52,19 +56,39 @@ def load_mbox(source: Source) -> LoadedDocument:
     """Every message of a mailbox, numbered from 1 in ``message``. Raises LoadError when it is none."""
     data = _bytes(source)
     starts = [
-        m for m in _ENVELOPE.finditer(data) if m.start() == 0 or data.endswith((b"\n\n", b"\r\n\r\n"), 0, m.start())
+        m
+        for m in _ENVELOPE.finditer(data)
+        if m.start() == 0
+        or (
+            data.endswith((b"\n\n", b"\r\n\r\n"), 0, m.start())
+            and (_DATED.match(m[0]) or _HEADER.match(data, m.end()))  # else a sentence that begins with "From"
+        )
     ]
     if not starts or starts[0].start():
         raise LoadError(f'{source.name}: no mailbox begins like this. Pass loader="eml" for one message.')
     builder = DocumentBuilder("mbox")
+    told: dict[str, list[int]] = {}
     for number, (start, following) in enumerate(zip(starts, [*starts[1:], None]), 1):
         content = data[start.end() : following.start() if following else len(data)]
         try:
             message = _parsed(source, _QUOTED.sub(rb"\1", content))
             _add_message(builder, source, message, {"message": number, **_about(message)}, 1)
         except LoadError as error:
-            builder.warnings.append(f"message {number}: {error}")
+            builder.warnings.append(str(error))
+        for warning in dict.fromkeys(builder.warnings):
+            told.setdefault(warning, []).append(number)
+        builder.warnings.clear()
+    builder.warnings.extend(f"{_listed(numbers)}: {warning}" for warning, numbers in islice(told.items(), TOLD))
+    if len(told) > TOLD:
+        builder.warnings.append(f"there are {len(told) - TOLD:,} more warnings")
     return builder.document(messages=len(starts))
+
+
+def _listed(numbers: list[int]) -> str:
+    """``message 3`` or ``messages 1, 2 and 40 more``."""
+    named = ", ".join(map(str, numbers[:TOLD]))
+    more = f" and {len(numbers) - TOLD:,} more" if len(numbers) > TOLD else ""
+    return f"message{'s' if len(numbers) > 1 else ''} {named}{more}"
 
 
 def _bytes(source: Source) -> bytes:
@@ -209,7 +233,9 @@ def _add_attachment(
             return
         builder.at(**position)
         builder.add(name, "heading", level=level)
+        before = len(builder.warnings)
         builder.append(loaded, level=level)
+        builder.warnings[before:] = [f"{name}: {warning}" for warning in builder.warnings[before:]]
 
 
 def _is_eml(head: bytes) -> bool:

@@ -144,3 +144,34 @@ def test_deep_and_long_messages_are_bounded():
     nested = b"".join(b'Content-Type: multipart/mixed; boundary="b%d"\n\n--b%d\n' % (i, i) for i in range(1500))
     with pytest.raises(LoadError, match="cannot be parsed as a message"):
         load(b"Subject: x\n" + nested)
+
+
+def test_warnings_of_a_mailbox_name_its_messages_and_do_not_grow_with_it():
+    pictured = message()
+    for _ in range(2):
+        pictured.add_attachment(b"\x89PNG", "image", "png", filename="box.png")
+    loaded = load(mailbox(message(), pictured, pictured), "a.mbox")
+    assert loaded.warnings == ("messages 2, 3: box.png: image/png holds no text and was left out",)
+    many = [message() for _ in range(60)]
+    for number, mail in enumerate(many):
+        mail.add_attachment(b"\x89PNG", "image", "png", filename="box.png")
+        mail.add_attachment(b"\x89PNG", "image", "png", filename=f"{number}.png")
+    warnings = load(mailbox(*many), "a.mbox").warnings
+    assert warnings[0].startswith("messages 1, 2, 3") and " 20 and 40 more: box.png" in warnings[0]
+    assert len(warnings) == 21 and warnings[-1] == "there are 41 more warnings"
+
+
+def test_a_warning_of_an_attachment_names_it():
+    mail = message()
+    inner = message("Inner")
+    inner.add_attachment(b"\x89PNG", "image", "png", filename="box.png")
+    mail.add_attachment(mailbox(inner), "application", "mbox", filename="old.mbox")
+    assert load(mail).warnings == ("old.mbox: message 1: box.png: image/png holds no text and was left out",)
+
+
+def test_a_sentence_that_begins_with_from_begins_no_message():
+    body = "First.\n\nFrom the beginning it grew.\nThen it stopped.\n\nFrom 10:00 to 11:00 in 2026 it rained.\n"
+    loaded = load(mailbox(message(body=body), message("Second")), "a.mbox")
+    assert loaded.metadata["messages"] == 2
+    assert "From the beginning it grew." in loaded.text
+    assert "11:00 in 2026 it rained." in loaded.text
