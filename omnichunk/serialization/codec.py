@@ -121,7 +121,9 @@ def _options_written(options: ChunkOptions) -> dict[str, Any]:
             continue
         if field.name == "loader_options":
             value = {name: item for name, item in value.items() if not name.endswith("password")}
-        made[field.name] = plain(os.fspath(value) if isinstance(value, os.PathLike) else value)
+        elif isinstance(value, os.PathLike):
+            value = os.fspath(value)
+        made[field.name] = plain(list(value) if isinstance(value, tuple) else value)
         _refuse_objects(field.name, made[field.name])
     return made
 

@@ -153,7 +153,7 @@ def _checked(hint: Any, where: str, storable: frozenset[Any], of: Of) -> Convert
         return _mapping(where)
     if origin is Literal:
         hint = str
-    elif origin in (Union, UnionType):
+    elif hint == int | float:
         hint = float
     if hint not in _SCALARS:
         return restored
@@ -198,9 +198,8 @@ def _odd() -> Any:
 
 def without_none(hint: Any) -> tuple[Any, bool]:
     """``hint`` without ``None``, and whether it was there."""
-    rest = [arg for arg in get_args(hint) if arg is not NoneType]
-    if get_origin(hint) in (Union, UnionType) and len(rest) == 1:
-        return rest[0], True
+    if get_origin(hint) in (Union, UnionType) and NoneType in get_args(hint):
+        return Union[tuple(arg for arg in get_args(hint) if arg is not NoneType)], True  # noqa: UP007  made of what is there
     return hint, False
 
 

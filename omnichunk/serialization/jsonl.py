@@ -89,29 +89,36 @@ def _write(values: Iterable[Any], file: Any) -> int:
 
 
 def _read(lines: Iterable[str | bytes], name: object, kind: type[T]) -> Iterator[T]:
-    label = name if isinstance(name, str) else "line "
-    separator = ":" if isinstance(name, str) else ""
+    label = f"{name}:" if isinstance(name, str) else "line "
     for number, line in enumerate(lines, 1):
-        where = f"{label}{separator}{number}"
         try:
-            text = line.decode("utf-8-sig" if number == 1 else "utf-8") if isinstance(line, bytes) else line
+            text = line.decode() if isinstance(line, bytes) else line
+            if number == 1:
+                text = text.removeprefix("\ufeff")
+            if text and not text.isspace():
+                value = from_dict(kind, _loaded(text))
+            else:
+                continue
         except UnicodeDecodeError as error:
-            raise SchemaError(f"{where}: is no UTF-8 at byte {error.start} of the line.") from None
-        if text.isspace() or not text:
-            continue
-        try:
-            yield from_dict(kind, json.loads(text))
-        except RecursionError:
-            raise SchemaError(f"{where}: the JSON is nested too deeply.") from None
-        except json.JSONDecodeError as error:
-            if text.endswith("\n"):
-                raise SchemaError(f"{where}: is no JSON: {error.msg} at column {error.colno}.") from None
-            raise SchemaError(
-                f"{where}: the line breaks off after {len(text)} characters; whoever wrote the file did not finish. "
-                "Write it again."
-            ) from None
+            raise SchemaError(f"{label}{number}: is no UTF-8 at byte {error.start} of the line.") from None
         except SchemaError as error:
-            raise SchemaError(f"{where}: {error}") from None
+            raise SchemaError(f"{label}{number}: {error}") from None
+        yield value
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise SchemaError("the JSON is nested too deeply.") from None
+    except ValueError as error:
+        told = f"{error.msg} at column {error.pos + 1}" if isinstance(error, json.JSONDecodeError) else str(error)
+        if text.endswith("\n"):
+            raise SchemaError(f"is no JSON: {told}.") from None
+        raise SchemaError(
+            f"the line breaks off after {len(text)} characters: it has no end, and is no JSON ({told}). Whoever wrote it "
+            "did not finish; write it again."
+        ) from None
 
 
 def _name(value: Any) -> str:
