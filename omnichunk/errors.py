@@ -8,6 +8,7 @@
     ├── MissingDependencyError      an optional package is needed and absent
     ├── PluginError                 a plugin broke its promise
     ├── BudgetError                 something indivisible does not fit the budget
+    ├── EmbeddingError (ValueError) an embedding function gave what is no vector for each text, or could not be asked
     ├── SchemaError (ValueError)    stored data is not what this version reads, or a value cannot be stored
     └── StoreError                  a store or a sink cannot be opened, read or written
 
@@ -54,6 +55,10 @@ class PluginError(ChunkingError):
 
 class BudgetError(ChunkingError):
     """A unit that may not be divided, or a single code point, is larger than the budget."""
+
+
+class EmbeddingError(ChunkingError, ValueError):
+    """An embedding function returned something else than one vector a text, or a model or endpoint is not to be had."""
 
 
 class SchemaError(ChunkingError, ValueError):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
 
 from omnichunk.errors import LoadError
+from omnichunk.finalize import semantic
 from omnichunk.finalize.boundaries import Boundaries
-from omnichunk.finalize.chunks import Finisher
+from omnichunk.finalize.chunks import Finisher, counted
 from omnichunk.finalize.context import Contexts
 from omnichunk.finalize.gauge import gauge_for
 from omnichunk.finalize.overlap import Overlap
@@ -20,10 +23,16 @@ from omnichunk.model.document import LoadedDocument, Source, SourceDescriptor, d
 from omnichunk.model.options import ChunkOptions
 from omnichunk.sizing import Sizer
 from omnichunk.source.positions import PositionIndex
-from omnichunk.structure.build import build
+from omnichunk.structure.build import SpanTree, build
 
 if TYPE_CHECKING:
     from omnichunk.registry import PluginRegistry
+
+
+class Vectors(Protocol):
+    """Texts to an array of rows of unit length, asking ``options.semantic_embed_fn`` for those nobody knows."""
+
+    def __call__(self, texts: Sequence[str], options: ChunkOptions) -> Any: ...
 
 
 def read(path: str | os.PathLike[str]) -> bytes:
@@ -81,17 +90,87 @@ def stream(
     registry: PluginRegistry,
     sizer: Sizer,
     fingerprint: str,
+    vectors: Vectors | None = None,
 ) -> Iterator[Chunk]:
-    """The chunks of a checked document in order, made as they are asked for."""
-    tree = build(loaded, registry, name)
-    gauge = gauge_for(tree.text, sizer)
-    headers = Headers(tree, sizer, options)
-    contexts = Contexts(tree, PositionIndex(tree.text))
-    render = registry.renderer(options.renderer).render if options.renderer else None
-    fitter = Fitter(tree, gauge, options, headers, contexts.of, render)
-    boundaries = Boundaries(tree, gauge, options, headers)
-    finisher = Finisher(tree.text, source, contexts, sizer, options, fingerprint)
-    payloads = Packer(boundaries, gauge, headers, fitter, options).payloads()
-    if options.overlap_size:
-        payloads = Overlap(tree.text, gauge, fitter, options.overlap_size).extended(payloads)
-    return finisher.chunks(payloads, tree.seal)
+    """The chunks of a checked document in order, made as they are asked for; any parents they have are made at once.
+
+    ``vectors``: what answers for the embedding function, needed if ``options.semantic``.
+    """
+    stages = _Stages(build(loaded, registry, name), source, options, sizer, vectors)
+    parents: list[Sequence[Chunk]] = []
+    for size, larger in outer(options.parent_sizes):
+        parents.append(tuple(stages.chunks(replace(options, max_chunk_size=size, parent_sizes=larger), parents, "")))
+    return stages.chunks(options, parents, fingerprint, stages.tree.seal)
+
+
+def levels(
+    name: str,
+    loaded: LoadedDocument,
+    source: SourceDescriptor,
+    options: Sequence[tuple[ChunkOptions, str]],
+    registry: PluginRegistry,
+    sizer: Sizer,
+    vectors: Vectors | None = None,
+) -> list[list[Chunk]]:
+    """The chunks of several budgets, each level in that before: what ``stream`` gives for each of ``options``, at one go.
+
+    ``options``: with their fingerprints, the largest budget first, each with the larger ones as its ``parent_sizes``.
+    """
+    stages = _Stages(build(loaded, registry, name), source, options[-1][0], sizer, vectors)
+    made: list[list[Chunk]] = []
+    for level, fingerprint in options:
+        made.append(counted(stages.chunks(level, made, fingerprint)))
+    stages.tree.seal()
+    return made
+
+
+def outer(sizes: Sequence[int]) -> list[tuple[int, tuple[int, ...]]]:
+    """Each of the ``sizes``, largest first, with those before it."""
+    return [(size, tuple(sizes[:i])) for i, size in enumerate(sizes)]
+
+
+class _Stages:
+    """The stages of one document behind its structure, for chunks of one or several sizes.
+
+    ``options``: of the finest level; what differs between levels is given with each.
+    """
+
+    def __init__(
+        self, tree: SpanTree, source: SourceDescriptor, options: ChunkOptions, sizer: Sizer, vectors: Vectors | None
+    ) -> None:
+        self.tree = tree
+        self._source = source
+        self._sizer = sizer
+        self._gauge = gauge_for(tree.text, sizer)
+        self._contexts = Contexts(tree, PositionIndex(tree.text))
+        self._finest = options.max_chunk_size
+        self._worth: Mapping[int, float] = {}
+        if options.semantic and vectors is not None:
+            self._worth = semantic.shifts(tree, options, partial(vectors, options=options))
+
+    def chunks(
+        self,
+        options: ChunkOptions,
+        parents: Sequence[Sequence[Chunk]],
+        fingerprint: str,
+        done: Callable[[], None] = lambda: None,
+    ) -> Iterator[Chunk]:
+        """The chunks under ``options``, inside ``parents``, as they are asked for."""
+        tree, gauge, contexts, worth = self.tree, self._gauge, self._contexts, self._worth
+        forced = self._edges(parents[-1]) if parents else set()
+        if worth and options.max_chunk_size > self._finest:
+            worth = {at: value * semantic.OUTER for at, value in worth.items()}
+        headers = Headers(tree, self._sizer, options)
+        render = tree.registry.renderer(options.renderer).render if options.renderer else None
+        fitter = Fitter(tree, gauge, options, headers, contexts.of, render)
+        boundaries = Boundaries(tree, gauge, options, headers, sorted(forced.union(worth)), forced)
+        finisher = Finisher(tree.text, self._source, contexts, self._sizer, options, fingerprint, parents)
+        payloads = Packer(boundaries, gauge, headers, fitter, options, worth).payloads()
+        if options.overlap_size:
+            payloads = Overlap(tree.text, gauge, fitter, options.overlap_size).extended(payloads)
+        return finisher.chunks(payloads, done)
+
+    def _edges(self, parents: Sequence[Chunk]) -> set[int]:
+        """Where chunks start and end, in code points; white space between two may belong to none."""
+        char = PositionIndex(self.tree.text).char
+        return {char(byte) for parent in parents for byte in parent.byte_range}

@@ -8,6 +8,7 @@ from contextlib import suppress
 from threading import Event, Semaphore, Thread
 from typing import Any, TypeVar
 
+from omnichunk.embedding.calling import LOOP
 from omnichunk.errors import OptionError
 
 T = TypeVar("T")
@@ -37,6 +38,7 @@ async def produce(make: Make[T], buffer_size: int = 1) -> AsyncGenerator[T, None
             loop.call_soon_threadsafe(call, *args)
 
     def work() -> None:
+        LOOP.set(loop)
         try:
             made = make(gone.is_set)
             try:

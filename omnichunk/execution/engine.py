@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from time import perf_counter
 from typing import Any
 
 from omnichunk import pipeline
+from omnichunk.embedding.cache import VectorCache
 from omnichunk.errors import ChunkingError, OptionError, UnsupportedFormatError
 from omnichunk.finalize.chunks import counted
 from omnichunk.model.chunk import Chunk, FileResult
@@ -46,12 +47,19 @@ class Job:
 
 
 class Engine:
-    """Options, plugins and the sizer they ask for. Pickled as its configuration; the sizer is made anew."""
+    """Options, plugins, the sizer they ask for and what has been embedded. Pickled as its configuration."""
 
-    def __init__(self, options: ChunkOptions, registry: PluginRegistry, sizer: Sizer | None = None) -> None:
+    def __init__(
+        self,
+        options: ChunkOptions,
+        registry: PluginRegistry,
+        sizer: Sizer | None = None,
+        vectors: VectorCache | None = None,
+    ) -> None:
         self.options = options
         self.registry = registry
         self.sizer = sizer or make_sizer(options, registry.tokenizers())
+        self.vectors = vectors or VectorCache()
         self.disposable = False
         """Whether this process may die without harm, so that a source out of memory is better begun in another."""
         # Now and not later: what the sizer was made from is what counts.
@@ -71,7 +79,7 @@ class Engine:
             or (isinstance(mine.tokenizer, str) and options.tokenizer == mine.tokenizer)
         )
         same = same and tokenizer_path(options.tokenizer) is None  # a file may be another by now
-        return Engine(options, self.registry, self.sizer if same else None)
+        return Engine(options, self.registry, self.sizer if same else None, self.vectors)
 
     @property
     def config(self) -> str:
@@ -93,7 +101,19 @@ class Engine:
     def chunks(self, name: str, loaded: LoadedDocument) -> Iterator[Chunk]:
         """The chunks of a checked document, made as they are asked for."""
         source = pipeline.describe_source(name, loaded, self.options)
-        return pipeline.stream(name, loaded, source, self.options, self.registry, self.sizer, self.config)
+        vectors = self.vectors.rows if self.options.semantic else None
+        return pipeline.stream(name, loaded, source, self.options, self.registry, self.sizer, self.config, vectors)
+
+    def levels(self, name: str, loaded: LoadedDocument, sizes: Sequence[int]) -> list[list[Chunk]]:
+        """The chunks of a checked document under each of ``sizes``, the largest first, each level inside the one before."""
+        source = pipeline.describe_source(name, loaded, self.options)
+        under = (
+            self.under(replace(self.options, max_chunk_size=size, parent_sizes=larger))
+            for size, larger in pipeline.outer(sizes)
+        )
+        options = [(engine.options, engine.config) for engine in under]
+        vectors = self.vectors.rows if self.options.semantic else None
+        return pipeline.levels(name, loaded, source, options, self.registry, self.sizer, vectors)
 
     def load(self, name: str, data: bytes | str, encoding: str | None = None) -> LoadedDocument:
         """The document that the loader for ``name`` makes of ``data``."""

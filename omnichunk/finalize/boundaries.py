@@ -7,7 +7,9 @@ and not the nodes. Atoms tile the text; each carries the strength of the cut bef
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from omnichunk.errors import BudgetError
@@ -60,9 +62,21 @@ class Atom(NamedTuple):
 
 
 class Boundaries:
-    """Makes the atoms of one document, lazily and in order."""
+    """Makes the atoms of one document, lazily and in order.
 
-    def __init__(self, tree: SpanTree, gauge: Gauge, options: ChunkOptions, headers: Headers) -> None:
+    ``cuts``: rising positions, legal places to cut, where an atom must start whatever its size; ``forced``: those of them
+    where a chunk must.
+    """
+
+    def __init__(
+        self,
+        tree: SpanTree,
+        gauge: Gauge,
+        options: ChunkOptions,
+        headers: Headers,
+        cuts: Sequence[int] = (),
+        forced: Iterable[int] = (),
+    ) -> None:
         self._tree = tree
         self._gauge = gauge
         self._header = headers.at
@@ -73,7 +87,9 @@ class Boundaries:
         apart = ALONE if options.target_fill < 1 else {}
         self._alone = {kind: self._budget * share for kind, share in apart.items()}
         self._roomy = ROOMY if apart else DENSE
-        self._barriers: dict[int, int] = {}
+        self._cuts = cuts
+        self._forced = frozenset(forced)
+        self._barriers: dict[int, int] = dict.fromkeys(self._forced, HARD)
         self._language = ""  # of the part before; a chunk never holds parts of two languages
         self._begin = tree.mark if options.coverage_policy == "retrieval" else 0
         self._end = len(tree.text)
@@ -133,6 +149,7 @@ class Boundaries:
                 self._barriers.setdefault(start, SOFT if kind == "definition" else HARD)
                 self._barriers[end] = HARD
             lead: Atom | None = None
+            found: Iterable[Atom]
             begin = start
             if glued and held is not None and at(start) - at(held.start) <= budget / LEAD:
                 lead, begin, place = held, held.start, held.place
@@ -140,13 +157,15 @@ class Boundaries:
             room = budget * self._roomy - limit.room if kind in _SOFT else budget - limit.least
             if start == self._begin and end == self._end:
                 room = budget  # all there is: no cut would leave more room for context
-            if (end - begin if chars else size_of(begin, end, room)) <= room:
-                found: Iterable[Atom] = (atom,)
+            if self._cuts and self._crossing(start, end):
+                found = self._opened_at_cuts(atom, budget, stack)
+            elif (end - begin if chars else size_of(begin, end, room)) <= room:
+                found = (atom,)
             else:
                 found = self._divided(atom, lead, begin, room, budget, stack)
             for part in found:
                 if held is not None:
-                    if part.glued:
+                    if part.glued and part.start not in self._forced:
                         least = budget - header(held.place).least
                         if size_of(held.start, part.end, least) <= least:
                             held = self._together(held, part)
@@ -181,6 +200,20 @@ class Boundaries:
             stack += self._opened(atom, children, budget)
             return ()
         return self._leaf(atom, budget - (0 if lead is None else at(start) - at(lead.start)))
+
+    def _crossing(self, start: int, end: int) -> Sequence[int]:
+        """The cuts inside ``[start, end)``, apart from its start."""
+        cuts = self._cuts
+        first = bisect_right(cuts, start)
+        return cuts[first : bisect_left(cuts, end, first)] if first < len(cuts) and cuts[first] < end else ()
+
+    def _opened_at_cuts(self, atom: Atom, budget: float, stack: list[Atom]) -> Iterable[Atom]:
+        """What ``_divided`` gives, for an atom that must be divided though it may fit."""
+        children = self._tree.open(atom.span)
+        if not children:
+            return self._leaf(atom, budget)
+        stack += self._opened(atom, children, budget)
+        return ()
 
     def _together(self, first: Atom, second: Atom) -> Atom:
         """Two atoms as one, where the cut between them should not be made."""
@@ -233,17 +266,18 @@ class Boundaries:
         room = budget - max(self._header(atom.place).least, self._header(inner).least) - self._overlap
         floor = max(1, int((atom.end - atom.start) * min(1.0, room / PIECE / max(1e-9, self._size(atom)))))
         prose = self._tree.kind_of(inner.language) in ("prose", "markup") and span.kind not in ("code", "table", "row")
-        found = pieces(
-            self._tree.text, atom.start, atom.end, self._fits(room, counted=counted, prose=prose), floor, prose
-        )
-        if self._policy != "split":
-            found = self._structural(found, room)
+        text, fits = self._tree.text, self._fits(room, counted=counted, prose=prose)
         strength, depth, glued, place = atom.strength, atom.depth, atom.glued, atom.place
-        for start, end, cut in found:
-            if start > atom.start:
-                strength, depth, glued = min(cut, Strength.BLOCK), atom.depth + 1, False
-                place = inner if start > span.start else atom.inner
-            yield Atom(span, start, end, strength, depth, glued, place, inner, whole=False)
+        for begin, stop in pairwise([atom.start, *self._crossing(atom.start, atom.end), atom.end]):
+            found = pieces(text, begin, stop, fits, floor, prose)
+            if self._policy != "split":
+                found = self._structural(found, room)
+            for start, end, cut in found:
+                if start > atom.start:
+                    cut = Strength.SENTENCE if start == begin else min(cut, Strength.BLOCK)
+                    strength, depth, glued = cut, atom.depth + 1, False
+                    place = inner if start > span.start else atom.inner
+                yield Atom(span, start, end, strength, depth, glued, place, inner, whole=False)
 
     def _size(self, atom: Atom) -> float:
         return self._gauge.at(atom.end) - self._gauge.at(atom.start)

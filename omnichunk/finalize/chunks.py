@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import gc
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from omnichunk.finalize.context import Contexts
-from omnichunk.finalize.render import Payload
+from omnichunk.finalize.render import UNCOUNTED, Payload
 from omnichunk.model.chunk import ByteRange, Chunk
 from omnichunk.model.document import SourceDescriptor
+from omnichunk.model.ids import stable_chunk_id
 from omnichunk.model.options import ChunkOptions
 from omnichunk.sizing import Sizer, nws
 
 
 class Finisher:
-    """Makes the chunks of one document, in order."""
+    """Makes the chunks of one document, in order. ``parents``: levels of larger chunks they lie in, the largest first."""
 
     def __init__(
         self,
@@ -26,8 +28,10 @@ class Finisher:
         sizer: Sizer,
         options: ChunkOptions,
         fingerprint: str,
+        parents: Sequence[Sequence[Chunk]] = (),
     ) -> None:
         self.text = text
+        self._parents = [([parent.byte_range.start for parent in level], level) for level in parents]
         self._source = source
         self.contexts = contexts
         self._sizer = sizer
@@ -84,9 +88,10 @@ class Finisher:
 
     def _late(self, chunk: Chunk, payload: Payload, name: str) -> dict[str, Any]:
         """The context of a chunk if ``name`` says so, else everything else that was not made with it."""
-        start, end, rendered, raw_size = payload.start, payload.end, payload.rendered, payload.raw_size
+        start, end, rendered = payload.start, payload.end, payload.rendered
         if name == "context":
             return {"context": self.contexts.of(start, end, payload.place, payload.span)}
+        raw_size = payload.raw_size if payload.raw_size != UNCOUNTED else self._sizer.count(chunk.text)
         unit, tokens_of = self._options.size_unit, self._sizer.tokens
         tokens = raw_size if unit == "tokens" else tokens_of(chunk.text)
         if unit == "tokens":
@@ -97,23 +102,27 @@ class Finisher:
             "line_range": self.contexts.lines(start, end),
             "token_count": tokens,
             "nws_count": raw_size if unit == "nws" else nws(chunk.text),
-            "metadata": self._metadata(payload, rendered_tokens),
+            "metadata": self._metadata(chunk, payload, rendered_tokens),
         }
 
-    def _metadata(self, payload: Payload, tokens: int) -> dict[str, Any]:
+    def _metadata(self, chunk: Chunk, payload: Payload, tokens: int) -> dict[str, Any]:
         options, limit, size = self._options, self._options.max_chunk_size, payload.size
         metadata: dict[str, Any] = {
             "budget": {
                 "unit": options.size_unit,
                 "limit": limit,
                 "size": size,
-                "raw_size": payload.raw_size,
+                "raw_size": raw_size,
                 "overflow": max(0, size - limit),
                 "policy": options.overflow_policy,
                 "token_accuracy": "exact" if self._sizer.exact else "estimated",
                 "rendered_token_count": tokens,
             }
         }
+        if self._parents:
+            at = chunk.byte_range.start
+            around = (level[bisect_right(starts, at) - 1] for starts, level in self._parents)
+            metadata["parents"] = [stable_chunk_id(parent) for parent in around]
         if payload.repeated:
             metadata["overlap"] = payload.repeated
         if payload.omitted:
@@ -122,7 +131,7 @@ class Finisher:
             metadata["context_shortened"] = list(payload.shortened)
         if size > limit:
             metadata["overflow_reason"] = (
-                f"the unit has no structure to cut at and takes {payload.raw_size} {options.size_unit}; "
+                f"the unit has no structure to cut at and takes {raw_size} {options.size_unit}; "
                 'overflow_policy="preserve" keeps it whole'
             )
         return metadata

@@ -7,7 +7,8 @@ is accepted, and the plan is mended where an estimate was wrong.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
+from types import MappingProxyType
 from zlib import crc32
 
 from omnichunk.finalize.boundaries import RUN, SOFT, Atom, Boundaries
@@ -42,11 +43,18 @@ _KEPT = 12  # of which this many are planned again with what follows
 
 
 class Packer:
-    """Packs the atoms of one document."""
+    """Packs the atoms of one document. ``worth``: what a cut at a position earns, beside what all cuts cost."""
 
     def __init__(
-        self, boundaries: Boundaries, gauge: Gauge, headers: Headers, fitter: Fitter, options: ChunkOptions
+        self,
+        boundaries: Boundaries,
+        gauge: Gauge,
+        headers: Headers,
+        fitter: Fitter,
+        options: ChunkOptions,
+        worth: Mapping[int, float] = MappingProxyType({}),
     ) -> None:
+        self._worth = worth
         self._boundaries = boundaries
         self._text = gauge.text
         self._at = gauge.at
@@ -144,6 +152,8 @@ class Packer:
             + crc32(text[atom.start : atom.start + _SEEN].encode()) * taste
             for atom in atoms
         ]
+        if self._worth:
+            prices = [price - self._worth.get(atom.start, 0.0) for price, atom in zip(prices, atoms)]
         prices.append(_CHUNK)
         best = [0.0] * (count + 1)
         ends = [0] * count

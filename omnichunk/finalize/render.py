@@ -160,10 +160,14 @@ def signature(text: str, span: Span) -> str:
     return " ".join(text[start : min(end, start + 1000)].split()).rstrip("{ ")
 
 
+UNCOUNTED = -1
+
+
 class Payload(NamedTuple):
     """A range that has been rendered and counted.
 
-    ``size``, ``raw_size``: of ``rendered`` and of the slice, in the unit of the budget. ``omitted``: there was context
+    ``size``, ``raw_size``: of ``rendered`` and of the slice, in the unit of the budget; the latter may be ``UNCOUNTED``,
+    for tokens, until somebody asks. ``omitted``: there was context
     and none of it fitted. ``shortened``: what was left out of it. ``repeated``: code points of the payload before.
     """
 
@@ -200,6 +204,7 @@ class Fitter:
         sizer = gauge.sizer
         self._count: Callable[[str], int] = sizer.count
         self._chars = sizer.additive == "chars"
+        self._dear = sizer.additive is None and render is None
         self._limit = options.max_chunk_size
         self._headers = headers
         self._strict = options.context_overflow == "error"
@@ -216,13 +221,22 @@ class Fitter:
         text = self._text[start:end]
         header = self._headers.at(place)
         limit = self._limit
+        first = header.reserved
+        if self._dear and first < len(header.forms) and not preserve:
+            # If the slice fits with what it should say, nobody needs to count it alone.
+            rendered = header.forms[first].text + text
+            size = self._count(rendered)
+            if size <= limit:
+                return self._accepted(start, end, place, span, text, header.forms[first], rendered, size, UNCOUNTED)
+            if not alone:
+                return size / limit
         raw_size = end - start if self._chars else self._slice_size(start, end, text)
         if raw_size > limit and not preserve:
             return raw_size / limit
         if self._render is not None and raw_size <= limit:
             return self._custom(self._render, start, end, place, span, text, raw_size, alone=alone)
         worst = 1.0
-        for i in range(header.reserved, len(header.forms)):
+        for i in range(first, len(header.forms)):
             form = header.forms[i]
             if raw_size > limit or (self._chars and header.sizes[i] + raw_size > limit):
                 worst = max(worst, (header.sizes[i] + raw_size) / limit)
@@ -230,14 +244,7 @@ class Fitter:
                 rendered = form.text + text
                 size = header.sizes[i] + raw_size if self._chars else self._count(rendered)
                 if size <= limit:
-                    shortened = form.dropped
-                    if self._siblings:
-                        rendered, size, more = self._with_siblings(start, end, place, span, rendered, size)
-                        shortened += more
-                    if self._lines and start:
-                        rendered, size, more = self._with_lines(form.text, start, text, rendered, size)
-                        shortened += more
-                    return Payload(start, end, place, span, rendered, size, raw_size, False, shortened)
+                    return self._accepted(start, end, place, span, text, form, rendered, size, raw_size)
                 worst = max(worst, size / limit)
             if not alone:
                 return worst
@@ -249,6 +256,19 @@ class Fitter:
         if self._lines and start and not omitted:
             rendered, size, lost = self._with_lines("", start, text, rendered, size)
         return Payload(start, end, place, span, rendered, size, raw_size, omitted, lost)
+
+    def _accepted(
+        self, start: int, end: int, place: Place, span: Span, text: str, form: Form, rendered: str, size: int, raw: int
+    ) -> Payload:
+        """The payload of a range that fits with ``form``, and with what else there is room for."""
+        shortened = form.dropped
+        if self._siblings:
+            rendered, size, more = self._with_siblings(start, end, place, span, rendered, size)
+            shortened += more
+        if self._lines and start:
+            rendered, size, more = self._with_lines(form.text, start, text, rendered, size)
+            shortened += more
+        return Payload(start, end, place, span, rendered, size, raw, False, shortened)
 
     def _custom(
         self, render: Render, start: int, end: int, place: Place, span: Span, text: str, raw_size: int, *, alone: bool

@@ -12,12 +12,14 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
+from itertools import pairwise
 from math import floor
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from omnichunk.errors import OptionError, UnknownOptionError, suggestion
+from omnichunk.model.semantic import SemanticOptions
 
 SizeUnit = Literal["chars", "nws", "tokens"]
 CoveragePolicy = Literal["retrieval", "lossless"]
@@ -84,7 +86,7 @@ class FrozenOptions(Mapping[str, object]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChunkOptions:
+class ChunkOptions(SemanticOptions):
     """How to chunk. Sizes are in units of ``size_unit``: code points, non-white-space code points or tokens.
 
     ``max_chunk_size``: limit of the final rendered payload. ``min_chunk_size``: a preference of packing; the default
@@ -101,6 +103,9 @@ class ChunkOptions:
     ``sibling_detail``: show imports, names of neighbouring entities. ``renderer``, ``loader``: by name, instead of
     the usual ones. ``language``: name or alias; empty means recognized from the file name. ``source_id``: the source's
     stable identity; its label if not given. ``loader_options``: what loaders declare, such as ``pdf_password``.
+
+    ``parent_sizes``: maxima of larger chunks, largest first, that each chunk lies in; see ``Chunker.hierarchical_chunk``.
+    ``semantic`` and what begins with it: boundaries where the topic changes, see ``SemanticOptions``.
 
     ``preserve_decorators``, ``preserve_comments`` and ``include_header_in_sections`` are always true.
     Raises OptionError for a value or a combination that cannot work.
@@ -125,6 +130,7 @@ class ChunkOptions:
     renderer: str | None = None
     loader: str | None = None
     loader_options: Mapping[str, object] = field(default_factory=FrozenOptions, hash=False)
+    parent_sizes: tuple[int, ...] = ()
     preserve_decorators: bool = True
     preserve_comments: bool = True
     include_header_in_sections: bool = True
@@ -135,6 +141,8 @@ class ChunkOptions:
             object.__setattr__(self, "min_chunk_size", _DefaultMinimum(min(_DEFAULT_MINIMUM, self.max_chunk_size)))
         self._check_sizes()
         self._check_words()
+        self._check_parents()
+        self.check_semantic()
         if not isinstance(self.loader_options, FrozenOptions):
             if not isinstance(self.loader_options, Mapping):
                 raise OptionError(f"loader_options={self.loader_options!r}; a mapping of names to values is needed.")
@@ -172,6 +180,21 @@ class ChunkOptions:
                 'Use context_mode="minimal", or overlap.'
             )
 
+    def _check_parents(self) -> None:
+        sizes = self.parent_sizes
+        if not isinstance(sizes, (tuple, list)):
+            raise OptionError(f"parent_sizes={sizes!r:.80}; a tuple of sizes is needed.")
+        for size in sizes:
+            _whole("parent_sizes", size, 1)
+        if any(larger <= smaller for larger, smaller in pairwise([*sizes, self.max_chunk_size])):
+            raise OptionError(
+                f"parent_sizes={tuple(sizes)!r} with max_chunk_size={self.max_chunk_size}; each must be larger than the "
+                "one that follows, and all larger than the maximum."
+            )
+        if sizes and self.overlap:
+            raise OptionError(f"overlap={self.overlap!r} would reach out of the parents; parent_sizes needs overlap=0.")
+        object.__setattr__(self, "parent_sizes", tuple(sizes))
+
     def _check_words(self) -> None:
         for name, choices in _CHOICES.items():
             if (value := getattr(self, name)) not in choices:
@@ -206,6 +229,7 @@ class ChunkOptions:
 
 
 _OWN = frozenset(f.name for f in fields(ChunkOptions))
+_SEMANTIC = frozenset(f.name for f in fields(SemanticOptions))
 _OFTEN_MEANT = {"chunk_size": "max_chunk_size", "max_size": "max_chunk_size", "chunk_overlap": "overlap"}
 
 
@@ -253,11 +277,11 @@ def tokenizer_path(tokenizer: object) -> Path | None:
 def fingerprint(options: ChunkOptions) -> str:
     """SHA-256, hexadecimal, of every option that changes chunks; preceded by ``unknown:`` if one has no known identity.
 
-    All options enter, and the revision of the algorithm; except ``source_id``, which says whose chunks they are and not
-    what they are, and loader options named ``…password``, since a digest must not help to guess a secret. An overlap
+    All options that are in use enter, and the revision of the algorithm; except ``source_id``, which says whose chunks
+    they are and not what they are, where embeddings are cached, and loader options named ``…password``, since a digest must not help to guess a secret. An overlap
     enters as units, so 0.1 of 1,000 equals 100. A ``tokenizer.json`` enters by content, not by path. An object or
     callable enters by its attribute ``fingerprint`` (a non-empty string); without one two of them cannot be told apart,
-    hence the mark.
+    hence the mark. An embedding function is known by its namespace and model revision, too, if both are given.
     """
     return fingerprint_and_hold(options)[0]
 
@@ -276,10 +300,13 @@ def fingerprint_and_hold(options: ChunkOptions) -> tuple[str, bool]:
             return {"fingerprint": declared}
         if isinstance(value, os.PathLike):
             return {"path": os.fspath(value)}
-        known = plain = False
+        known, plain = known and value is options.semantic_embed_fn and options.identified, False
         return "unknown"
 
-    record = {name: getattr(options, name) for name in _OWN - {"source_id", "loader_options", *_ALWAYS_TRUE}}
+    record = {name: getattr(options, name) for name in _OWN - _SEMANTIC - {"source_id", "loader_options", *_ALWAYS_TRUE}}
+    record |= options.semantic_record()
+    if not record["parent_sizes"]:
+        del record["parent_sizes"]
     record["algorithm_revision"] = ALGORITHM_REVISION
     record["overlap"] = options.overlap_size
     record["target_fill"] = float(options.target_fill)
