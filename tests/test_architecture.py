@@ -28,8 +28,6 @@ ORDER = {
     "registry": 5,
     "selection": 6,
     "duplicates": 4,
-    "selection": 6,
-    "duplicates": 4,
     "loaders": 7,
     "parsing": 6,
     "structure": 7,
@@ -44,6 +42,7 @@ ORDER = {
     "walk": 3,
     "text": 3,
     "streaming": 6,
+    "embedding": 6,
 }
 # What only speaks to the package as a stranger would: `from omnichunk import …`.
 STRANGERS = {"store", "cli_store", "serve", "cli_serve", "cli", "cli_output", "cli_inspect", "cli_run", "cli_resume", "cli_check", "__main__", "testing"}
