@@ -29,6 +29,7 @@ UNREAD = ("application/pgp-", "application/pkcs7-", "application/x-pkcs7-", "aud
 
 _ENVELOPE = re.compile(rb"^From [^\r\n]*\r?\n", re.MULTILINE)
 _DATED = re.compile(rb"From .{0,200}\d\d:\d\d:\d\d.{0,20}\d{4}\s*\Z")
+_NEXT = re.compile(rb"(?:>?From |[!-9;-~]+:)")
 _HEADER = re.compile(rb"\s*(?:From |[!-9;-~]+:)")
 _KNOWN = re.compile(rb"^(?:From|Received|Return-Path|Delivered-To|Message-ID|Date|Subject|MIME-Version): ", re.M | re.I)
 _QUOTED = re.compile(rb"^>(>*From )", re.MULTILINE)
@@ -61,7 +62,7 @@ def load_mbox(source: Source) -> LoadedDocument:
         if m.start() == 0
         or (
             data.endswith((b"\n\n", b"\r\n\r\n"), 0, m.start())
-            and (_DATED.match(m[0]) or _HEADER.match(data, m.end()))  # else a sentence that begins with "From"
+            and (_DATED.match(m[0]) or _NEXT.match(data, m.end()))  # else a sentence that begins with "From"
         )
     ]
     if not starts or starts[0].start():

@@ -157,8 +157,10 @@ def test_warnings_of_a_mailbox_name_its_messages_and_do_not_grow_with_it():
         mail.add_attachment(b"\x89PNG", "image", "png", filename="box.png")
         mail.add_attachment(b"\x89PNG", "image", "png", filename=f"{number}.png")
     warnings = load(mailbox(*many), "a.mbox").warnings
-    assert warnings[0].startswith("messages 1, 2, 3") and " 20 and 40 more: box.png" in warnings[0]
-    assert len(warnings) == 21 and warnings[-1] == "there are 41 more warnings"
+    assert warnings[0].startswith("messages 1, 2, 3, 4")
+    assert " 20 and 40 more: box.png" in warnings[0]
+    assert len(warnings) == 21
+    assert warnings[-1] == "there are 41 more warnings"
 
 
 def test_a_warning_of_an_attachment_names_it():
