@@ -14,6 +14,8 @@ from openpyxl import load_workbook
 from omnichunk import DocumentBuilder, LoadedDocument, LoadError, Source
 from omnichunk_office.package import opened, reading
 
+LAST_ROW = 1_048_576
+"""Of a sheet, in Excel; a damaged number beyond it would be counted up to."""
 Row = tuple[int, tuple[Any, ...]]
 """Number, as the sheet shows it, and values."""
 _UNCALCULATED = re.compile(rb"(?:</f>|<f\b[^<>]*/>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>")
@@ -43,6 +45,11 @@ def load(source: Source) -> LoadedDocument:
             sheet.reset_dimensions()
             rows = []
             for number, values in enumerate(sheet.iter_rows(values_only=True), 1):
+                if number > LAST_ROW:
+                    raise LoadError(
+                        f"{source.name}: sheet {sheet.title}: a row is numbered beyond {LAST_ROW:,}, the last there can be. "
+                        "Save the workbook anew."
+                    )
                 room -= len(values) + 1
                 if room < 0:
                     raise LoadError(

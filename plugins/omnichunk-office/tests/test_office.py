@@ -16,6 +16,7 @@ from pptx.util import Inches
 import omnichunk_office
 from omnichunk import Chunker, LoadError, PluginRegistry, Source
 from omnichunk.testing import check_loader
+from omnichunk_office import sheets
 
 REGISTRY = PluginRegistry(plugins=[omnichunk_office])
 PPTX, XLSX = omnichunk_office.omnichunk_loaders()
@@ -174,6 +175,15 @@ def test_bombs_are_refused():
     assert load("a.xlsx", far).text.startswith("Boxes\n\n| 1 |\n| 1 |\n")
     with pytest.raises(LoadError, match="sheet Boxes: row 62: more cells than xlsx_max_cells"):
         load("a.xlsx", far, xlsx_max_cells=1_000_000)
+
+
+def test_a_row_is_not_numbered_beyond_the_last_there_can_be(monkeypatch):
+    monkeypatch.setattr(sheets, "LAST_ROW", 1000)
+    far = replaced(
+        saved(workbook(ROWS)), "xl/worksheets/sheet1.xml", FAR.format('<row r="99999999"><c><v>1</v></c></row>')
+    )
+    with pytest.raises(LoadError, match="sheet Boxes: a row is numbered beyond 1,000, the last"):
+        load("a.xlsx", far)
 
 
 def test_a_broken_slide_is_a_warning(deck):
