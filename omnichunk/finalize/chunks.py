@@ -31,7 +31,7 @@ class Finisher:
         parents: Sequence[Sequence[Chunk]] = (),
     ) -> None:
         self.text = text
-        self._parents = [([parent.byte_range.start for parent in level], level) for level in parents]
+        self._parents = [([p.byte_range.start for p in level], [stable_chunk_id(p) for p in level]) for level in parents]
         self._source = source
         self.contexts = contexts
         self._sizer = sizer
@@ -102,10 +102,10 @@ class Finisher:
             "line_range": self.contexts.lines(start, end),
             "token_count": tokens,
             "nws_count": raw_size if unit == "nws" else nws(chunk.text),
-            "metadata": self._metadata(chunk, payload, rendered_tokens),
+            "metadata": self._metadata(chunk, payload, raw_size, rendered_tokens),
         }
 
-    def _metadata(self, chunk: Chunk, payload: Payload, tokens: int) -> dict[str, Any]:
+    def _metadata(self, chunk: Chunk, payload: Payload, raw_size: int, tokens: int) -> dict[str, Any]:
         options, limit, size = self._options, self._options.max_chunk_size, payload.size
         metadata: dict[str, Any] = {
             "budget": {
@@ -121,8 +121,7 @@ class Finisher:
         }
         if self._parents:
             at = chunk.byte_range.start
-            around = (level[bisect_right(starts, at) - 1] for starts, level in self._parents)
-            metadata["parents"] = [stable_chunk_id(parent) for parent in around]
+            metadata["parents"] = [ids[bisect_right(starts, at) - 1] for starts, ids in self._parents]
         if payload.repeated:
             metadata["overlap"] = payload.repeated
         if payload.omitted:
