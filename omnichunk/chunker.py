@@ -15,9 +15,11 @@ from omnichunk.execution.batch import items as batch_jobs
 from omnichunk.execution.engine import Engine, until
 from omnichunk.execution.run import Plan, run
 from omnichunk.finalize.chunks import counted, skipped_ranges
+from omnichunk.hierarchy import ChunkTree, checked_levels
 from omnichunk.model.chunk import Chunk, ChunkResult, FileResult
 from omnichunk.model.document import LoadedDocument, checked
 from omnichunk.model.options import ChunkOptions, build
+from omnichunk.model.semantic import EmbedFunction
 from omnichunk.registry import PluginRegistry, default_registry
 from omnichunk.sinks import upsert
 from omnichunk.sinks.opening import named_sink
@@ -35,7 +37,8 @@ class Chunker:
 
     ``Chunker(max_chunk_size=400)`` checks its options at once; see ``ChunkOptions`` for all of them. ``registry``: the
     plugins to use, else a snapshot of those registered for the process. Every method takes further options for that
-    call alone, checked the same way. A chunker holds no state between calls and may be used from several threads.
+    call alone, checked the same way. A chunker holds no state between calls, cached embeddings apart, and may be used from
+    several threads.
     """
 
     def __init__(self, registry: PluginRegistry | None = None, **options: Any) -> None:
@@ -126,6 +129,44 @@ class Chunker:
         _check_encoding("chunk_bytes()", encoding)
         engine = self._under("chunk_bytes()", options)
         return counted(engine.chunks(label, engine.load(label, bytes(data), encoding)))
+
+    def semantic_chunk(
+        self,
+        filepath: str | os.PathLike[str],
+        content: str,
+        embed_fn: EmbedFunction | None = None,
+        **options: Any,
+    ) -> list[Chunk]:
+        """``chunk`` with boundaries where the topic changes; ``embed_fn``: instead of the option ``semantic_embed_fn``."""
+        given = {} if embed_fn is None else {"semantic_embed_fn": embed_fn}
+        return counted(self._text("semantic_chunk()", filepath, content, {"semantic": True, **given, **options}))
+
+    def hierarchical_chunk(
+        self,
+        filepath: str | os.PathLike[str],
+        content: str | None = None,
+        levels: Sequence[int] = (),
+        *,
+        encoding: str | None = None,
+        **options: Any,
+    ) -> ChunkTree:
+        """The chunks of one source at several sizes, each inside one of the next larger size.
+
+        ``levels``: maxima, the finest first, two or more. ``content``: the text; without, the file itself is read. Each
+        level is what ``chunk`` gives with that ``max_chunk_size`` and the larger ones as ``parent_sizes``, largest first;
+        that is also how levels are stored. Raises OptionError for levels that cannot work, and for an overlap.
+        """
+        where = "hierarchical_chunk()"
+        sizes = checked_levels(levels)
+        if taken := {"max_chunk_size", "parent_sizes"} & options.keys():
+            raise OptionError(f"{where}: {min(taken)} is told by levels.")
+        _check_encoding(where, encoding)
+        largest_first = sizes[::-1]
+        engine = self._under(where, {**options, "max_chunk_size": sizes[0], "parent_sizes": largest_first[:-1]})
+        name = _label(where, filepath)
+        data = pipeline.read(name) if content is None else _text(where, content)
+        made = engine.levels(name, engine.load(name, data, encoding), largest_first)
+        return ChunkTree(sizes, made[::-1])
 
     def chunk_directory(
         self,
