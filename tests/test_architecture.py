@@ -43,6 +43,7 @@ ORDER = {
     "text": 3,
     "streaming": 6,
     "embedding": 6,
+    "hierarchy": 10,
 }
 # What only speaks to the package as a stranger would: `from omnichunk import …`.
 STRANGERS = {"store", "cli_store", "serve", "cli_serve", "cli", "cli_output", "cli_inspect", "cli_run", "cli_resume", "cli_check", "__main__", "testing"}
