@@ -18,12 +18,15 @@ _NAMES = {
     "ChunkContext": "model.chunk",
     "ChunkDiff": "identity",
     "ChunkOptions": "model.options",
+    "ChunkNode": "hierarchy",
     "ChunkResult": "model.chunk",
     "ChunkStore": "store.store",
+    "ChunkTree": "hierarchy",
     "Chunker": "chunker",
     "ChunkingError": "errors",
     "DocumentBuilder": "builder.document",
     "DuplicateGroup": "duplicates",
+    "EmbeddingError": "errors",
     "EntityInfo": "model.chunk",
     "Entry": "walk",
     "FileResult": "model.chunk",
@@ -109,6 +112,7 @@ if TYPE_CHECKING:
     from omnichunk.duplicates import without_duplicates as without_duplicates
     from omnichunk.errors import BudgetError as BudgetError
     from omnichunk.errors import ChunkingError as ChunkingError
+    from omnichunk.errors import EmbeddingError as EmbeddingError
     from omnichunk.errors import LoadError as LoadError
     from omnichunk.errors import MissingDependencyError as MissingDependencyError
     from omnichunk.errors import OptionError as OptionError
@@ -117,6 +121,8 @@ if TYPE_CHECKING:
     from omnichunk.errors import StoreError as StoreError
     from omnichunk.errors import UnknownOptionError as UnknownOptionError
     from omnichunk.errors import UnsupportedFormatError as UnsupportedFormatError
+    from omnichunk.hierarchy import ChunkNode as ChunkNode
+    from omnichunk.hierarchy import ChunkTree as ChunkTree
     from omnichunk.hookspecs import hookimpl as hookimpl
     from omnichunk.identity import ChunkDiff as ChunkDiff
     from omnichunk.identity import chunk_diff as chunk_diff
