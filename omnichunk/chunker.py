@@ -154,18 +154,18 @@ class Chunker:
 
         ``levels``: maxima, the finest first, two or more. ``content``: the text; without, the file itself is read. Each
         level is what ``chunk`` gives with that ``max_chunk_size`` and the larger ones as ``parent_sizes``, largest first;
-        that is also how levels are stored. Raises OptionError for levels that cannot work, and for an overlap.
+        that is also how levels are stored. Only the finest is cut where the topic changes, if ``semantic`` asks for it.
+        Raises OptionError for levels that cannot work, and for an overlap.
         """
         where = "hierarchical_chunk()"
         sizes = checked_levels(levels)
         if taken := {"max_chunk_size", "parent_sizes"} & options.keys():
             raise OptionError(f"{where}: {min(taken)} is told by levels.")
         _check_encoding(where, encoding)
-        largest_first = sizes[::-1]
-        engine = self._under(where, {**options, "max_chunk_size": sizes[0], "parent_sizes": largest_first[:-1]})
+        engine = self._under(where, {**options, "max_chunk_size": sizes[0], "parent_sizes": sizes[:0:-1]})
         name = _label(where, filepath)
         data = pipeline.read(name) if content is None else _text(where, content)
-        made = engine.levels(name, engine.load(name, data, encoding), largest_first)
+        made = engine.levels(name, engine.load(name, data, encoding))
         return ChunkTree(sizes, made[::-1])
 
     def chunk_directory(

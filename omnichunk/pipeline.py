@@ -10,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from omnichunk.errors import LoadError
-from omnichunk.finalize import semantic
 from omnichunk.finalize.boundaries import Boundaries
 from omnichunk.finalize.chunks import Finisher, counted
 from omnichunk.finalize.context import Contexts
@@ -18,6 +17,7 @@ from omnichunk.finalize.gauge import gauge_for
 from omnichunk.finalize.overlap import Overlap
 from omnichunk.finalize.packing import Packer
 from omnichunk.finalize.render import Fitter, Headers
+from omnichunk.finalize.semantic import shifts
 from omnichunk.model.chunk import Chunk
 from omnichunk.model.document import LoadedDocument, Source, SourceDescriptor, described, refuse_surrogates
 from omnichunk.model.options import ChunkOptions
@@ -96,10 +96,10 @@ def stream(
 
     ``vectors``: what answers for the embedding function, needed if ``options.semantic``.
     """
-    stages = _Stages(build(loaded, registry, name), source, options, sizer, vectors)
+    stages = _Stages(build(loaded, registry, name), source, sizer, vectors)
     parents: list[Sequence[Chunk]] = []
-    for size, larger in outer(options.parent_sizes):
-        parents.append(tuple(stages.chunks(replace(options, max_chunk_size=size, parent_sizes=larger), parents, "")))
+    for level in outer(options):
+        parents.append(tuple(stages.chunks(level, parents, "")))
     return stages.chunks(options, parents, fingerprint, stages.tree.seal)
 
 
@@ -112,11 +112,11 @@ def levels(
     sizer: Sizer,
     vectors: Vectors | None = None,
 ) -> list[list[Chunk]]:
-    """The chunks of several budgets, each level in that before: what ``stream`` gives for each of ``options``, at one go.
+    """What ``stream`` gives for each of ``options``, at one go.
 
-    ``options``: with their fingerprints, the largest budget first, each with the larger ones as its ``parent_sizes``.
+    ``options``: with their fingerprints: those of ``outer``, then those of the finest level.
     """
-    stages = _Stages(build(loaded, registry, name), source, options[-1][0], sizer, vectors)
+    stages = _Stages(build(loaded, registry, name), source, sizer, vectors)
     made: list[list[Chunk]] = []
     for level, fingerprint in options:
         made.append(counted(stages.chunks(level, made, fingerprint)))
@@ -124,29 +124,27 @@ def levels(
     return made
 
 
-def outer(sizes: Sequence[int]) -> list[tuple[int, tuple[int, ...]]]:
-    """Each of the ``sizes``, largest first, with those before it."""
-    return [(size, tuple(sizes[:i])) for i, size in enumerate(sizes)]
+def outer(options: ChunkOptions) -> list[ChunkOptions]:
+    """The options of the parents that ``options`` ask for, largest first: as chunks of their own they would be the same.
+
+    Parents are cut by structure alone; topics part what lies in them.
+    """
+    sizes = options.parent_sizes
+    return [
+        replace(options, max_chunk_size=size, parent_sizes=sizes[:i], semantic=False) for i, size in enumerate(sizes)
+    ]
 
 
 class _Stages:
-    """The stages of one document behind its structure, for chunks of one or several sizes.
+    """The stages of one document behind its structure, for chunks of one or several sizes."""
 
-    ``options``: of the finest level; what differs between levels is given with each.
-    """
-
-    def __init__(
-        self, tree: SpanTree, source: SourceDescriptor, options: ChunkOptions, sizer: Sizer, vectors: Vectors | None
-    ) -> None:
+    def __init__(self, tree: SpanTree, source: SourceDescriptor, sizer: Sizer, vectors: Vectors | None) -> None:
         self.tree = tree
         self._source = source
         self._sizer = sizer
         self._gauge = gauge_for(tree.text, sizer)
         self._contexts = Contexts(tree, PositionIndex(tree.text))
-        self._finest = options.max_chunk_size
-        self._worth: Mapping[int, float] = {}
-        if options.semantic and vectors is not None:
-            self._worth = semantic.shifts(tree, options, partial(vectors, options=options))
+        self._vectors = vectors
 
     def chunks(
         self,
@@ -156,10 +154,11 @@ class _Stages:
         done: Callable[[], None] = lambda: None,
     ) -> Iterator[Chunk]:
         """The chunks under ``options``, inside ``parents``, as they are asked for."""
-        tree, gauge, contexts, worth = self.tree, self._gauge, self._contexts, self._worth
+        tree, gauge, contexts = self.tree, self._gauge, self._contexts
         forced = self._edges(parents[-1]) if parents else set()
-        if worth and options.max_chunk_size > self._finest:
-            worth = {at: value * semantic.OUTER for at, value in worth.items()}
+        worth: Mapping[int, float] = {}
+        if options.semantic and self._vectors is not None:
+            worth = shifts(tree, options, partial(self._vectors, options=options))
         headers = Headers(tree, self._sizer, options)
         render = tree.registry.renderer(options.renderer).render if options.renderer else None
         fitter = Fitter(tree, gauge, options, headers, contexts.of, render)

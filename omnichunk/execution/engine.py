@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from time import perf_counter
@@ -104,13 +104,10 @@ class Engine:
         vectors = self.vectors.rows if self.options.semantic else None
         return pipeline.stream(name, loaded, source, self.options, self.registry, self.sizer, self.config, vectors)
 
-    def levels(self, name: str, loaded: LoadedDocument, sizes: Sequence[int]) -> list[list[Chunk]]:
-        """The chunks of a checked document under each of ``sizes``, the largest first, each level inside the one before."""
+    def levels(self, name: str, loaded: LoadedDocument) -> list[list[Chunk]]:
+        """The chunks of a checked document and their parents, the largest first."""
         source = pipeline.describe_source(name, loaded, self.options)
-        under = (
-            self.under(replace(self.options, max_chunk_size=size, parent_sizes=larger))
-            for size, larger in pipeline.outer(sizes)
-        )
+        under = [*(self.under(options) for options in pipeline.outer(self.options)), self]
         options = [(engine.options, engine.config) for engine in under]
         vectors = self.vectors.rows if self.options.semantic else None
         return pipeline.levels(name, loaded, source, options, self.registry, self.sizer, vectors)

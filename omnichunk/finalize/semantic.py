@@ -28,7 +28,6 @@ Embed = Callable[[list[str]], Any]
 
 WORTH = 4.0  # of a clear change: more than any two chunks lose by being small, so it is a cut at every budget
 LEAST = 0.15  # share of it for a change that is just one
-OUTER = 0.1  # share of it for chunks that are to hold smaller ones, where a topic should not decide alone
 CLEAR = 0.5  # standard deviations above the mean depth of the document
 FLAT = 0.02  # depths below this are noise of the model
 _DEAR = {Strength.SECTION: 1.3, Strength.BLOCK: 1.1}  # a change at a boundary of the structure counts for more

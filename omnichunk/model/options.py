@@ -278,10 +278,11 @@ def fingerprint(options: ChunkOptions) -> str:
     """SHA-256, hexadecimal, of every option that changes chunks; preceded by ``unknown:`` if one has no known identity.
 
     All options that are in use enter, and the revision of the algorithm; except ``source_id``, which says whose chunks
-    they are and not what they are, where embeddings are cached, and loader options named ``…password``, since a digest must not help to guess a secret. An overlap
-    enters as units, so 0.1 of 1,000 equals 100. A ``tokenizer.json`` enters by content, not by path. An object or
-    callable enters by its attribute ``fingerprint`` (a non-empty string); without one two of them cannot be told apart,
-    hence the mark. An embedding function is known by its namespace and model revision, too, if both are given.
+    they are and not what they are, where embeddings are cached, and loader options named ``…password``, since a digest
+    must not help to guess a secret. An overlap enters as units, so 0.1 of 1,000 equals 100. A ``tokenizer.json`` enters
+    by content, not by path. An object or callable enters by its attribute ``fingerprint`` (a non-empty string); without
+    one two of them cannot be told apart, hence the mark. An embedding function is known by its namespace and model
+    revision, too, if both are given.
     """
     return fingerprint_and_hold(options)[0]
 
@@ -303,7 +304,9 @@ def fingerprint_and_hold(options: ChunkOptions) -> tuple[str, bool]:
         known, plain = known and value is options.semantic_embed_fn and options.identified, False
         return "unknown"
 
-    record = {name: getattr(options, name) for name in _OWN - _SEMANTIC - {"source_id", "loader_options", *_ALWAYS_TRUE}}
+    record = {
+        name: getattr(options, name) for name in _OWN - _SEMANTIC - {"source_id", "loader_options", *_ALWAYS_TRUE}
+    }
     record |= options.semantic_record()
     if not record["parent_sizes"]:
         del record["parent_sizes"]
