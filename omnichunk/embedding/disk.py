@@ -31,7 +31,9 @@ class Disk:
             ((number,),) = connection.execute("PRAGMA application_id")
             if number != APPLICATION:
                 if connection.execute("SELECT 1 FROM sqlite_master").fetchone():
-                    raise StoreError(f"{self._path}: a database of another program, no cache of embeddings. Name another.")
+                    raise StoreError(
+                        f"{self._path}: a database of another program, no cache of embeddings. Name another."
+                    )
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute(f"PRAGMA application_id = {APPLICATION}")
             connection.execute(

@@ -41,7 +41,9 @@ def unit_rows(answer: Any, count: int, dimension: int = 0) -> Rows:
             "length, is needed."
         ) from None
     if rows.ndim != 2:
-        raise EmbeddingError(f"semantic_embed_fn: an array of {rows.ndim} dimensions came; one row for each text is needed.")
+        raise EmbeddingError(
+            f"semantic_embed_fn: an array of {rows.ndim} dimensions came; one row for each text is needed."
+        )
     if len(rows) != count:
         raise EmbeddingError(f"semantic_embed_fn: {len(rows)} vectors came for {count} texts; one for each is needed.")
     width = rows.shape[1]
