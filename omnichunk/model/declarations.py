@@ -127,6 +127,17 @@ class Sink:
 
 
 @dataclass(frozen=True, slots=True)
+class Embedder:
+    """``make(model, **options)`` gives a function from a list of texts to their vectors, with an attribute ``fingerprint``.
+
+    It is called by ``open_embedder(name, model, **options)``, and should load nothing before its function is called.
+    """
+
+    name: str
+    make: Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Strategy:
     """``make(**options)`` gives a `ChunkingStrategy` for streams of text, to be chosen by name."""
 
