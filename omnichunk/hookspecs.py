@@ -12,6 +12,7 @@ from collections.abc import Iterable
 import pluggy
 
 from omnichunk.model.declarations import (
+    Embedder,
     Formatter,
     Language,
     Loader,
@@ -69,6 +70,11 @@ def omnichunk_formatters() -> Iterable[Formatter]:  # type: ignore[empty-body]
 @hookspec
 def omnichunk_sinks() -> Iterable[Sink]:  # type: ignore[empty-body]
     """Return sinks: where chunks with their embeddings are written, by the scheme of a URL."""
+
+
+@hookspec
+def omnichunk_embedders() -> Iterable[Embedder]:  # type: ignore[empty-body]
+    """Return embedders: functions from texts to vectors, to be opened with ``open_embedder("name", model)``."""
 
 
 @hookspec
