@@ -10,6 +10,7 @@ from typing import Any
 
 from omnichunk.errors import PluginError
 from omnichunk.model.declarations import (
+    Embedder,
     Formatter,
     Language,
     Loader,
@@ -31,6 +32,7 @@ KINDS: Mapping[str, type] = {
     "renderers": Renderer,
     "formatters": Formatter,
     "sinks": Sink,
+    "embedders": Embedder,
     "strategies": Strategy,
 }
 """What a hook ``omnichunk_<kind>`` returns."""
