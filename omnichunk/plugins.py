@@ -49,6 +49,7 @@ BUILTINS: Mapping[str, tuple[str, ...]] = {
     ),
     "structure": tuple(dict.fromkeys(BUILTIN_PROVIDERS.values())),
     "strategies": ("omnichunk.streaming.builtin",),
+    "embedders": ("omnichunk.embedding.builtin",),
     "sinks": ("omnichunk.sinks.builtin",),
 }
 """Kind of declaration -> the built-in plugins that add some, in the order they are asked."""
