@@ -14,6 +14,7 @@ from omnichunk import guard
 from omnichunk.collect import Declared, PluginInfo, label
 from omnichunk.errors import ChunkingError, LoadError, OptionError, PluginError, suggestion
 from omnichunk.model.declarations import (
+    Embedder,
     Formatter,
     Language,
     Loader,
@@ -79,6 +80,10 @@ class PluginRegistry(PluginSet):
     def sinks(self) -> Mapping[str, Sink]:
         """The sinks plugins add, by name."""
         return self.declared("sinks")
+
+    def embedders(self) -> Mapping[str, Embedder]:
+        """The embedders, by name."""
+        return self.declared("embedders")
 
     def strategies(self) -> Mapping[str, Strategy]:
         """The strategies for streams of text, by name."""
