@@ -26,6 +26,7 @@ _NAMES = {
     "ChunkingError": "errors",
     "DocumentBuilder": "builder.document",
     "DuplicateGroup": "duplicates",
+    "Embedder": "model.declarations",
     "EmbeddingError": "errors",
     "EntityInfo": "model.chunk",
     "Entry": "walk",
@@ -82,6 +83,8 @@ _NAMES = {
     "json_schema": "serialization",
     "language_capabilities": "parsing.capabilities",
     "load_document": "registry",
+    "late_embeddings": "embedding.late",
+    "open_embedder": "embedding.opening",
     "open_sink": "sinks.opening",
     "read_jsonl": "serialization",
     "read_parquet": "arrow",
@@ -110,6 +113,8 @@ if TYPE_CHECKING:
     from omnichunk.duplicates import DuplicateGroup as DuplicateGroup
     from omnichunk.duplicates import find_duplicates as find_duplicates
     from omnichunk.duplicates import without_duplicates as without_duplicates
+    from omnichunk.embedding.late import late_embeddings as late_embeddings
+    from omnichunk.embedding.opening import open_embedder as open_embedder
     from omnichunk.errors import BudgetError as BudgetError
     from omnichunk.errors import ChunkingError as ChunkingError
     from omnichunk.errors import EmbeddingError as EmbeddingError
@@ -139,6 +144,7 @@ if TYPE_CHECKING:
     from omnichunk.model.chunk import Location as Location
     from omnichunk.model.chunk import SegmentInfo as SegmentInfo
     from omnichunk.model.chunk import SiblingInfo as SiblingInfo
+    from omnichunk.model.declarations import Embedder as Embedder
     from omnichunk.model.declarations import Formatter as Formatter
     from omnichunk.model.declarations import Language as Language
     from omnichunk.model.declarations import Loader as Loader
