@@ -76,13 +76,12 @@ def serve_command(
         os.path.abspath(store) if store and "://" not in store else store or "", collection,
     )  # fmt: skip
     log = Log(log_level)
-    service = Service(roots, limits, log)
     if not over_http:
         import asyncio
 
         from omnichunk.serve.mcp import over_stdio
 
-        asyncio.run(over_stdio(service))
+        asyncio.run(over_stdio(lambda: Service(roots, limits, log)))
         log.close()
         return
 
@@ -97,7 +96,7 @@ def serve_command(
     except OSError as error:
         _refuse(f"{host}:{port}: cannot be listened on: {error.strerror or error}")
     try:
-        run(service, settings, bound)
+        run(Service(roots, limits, log), settings, bound)
     except OSError as error:  # of the certificate
         _refuse(f"--tls-cert, --tls-key: {error.strerror or error}")
     finally:

@@ -6,7 +6,9 @@ Tools are the methods of the table, resources the chunks of the files below the 
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
+import sys
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -93,14 +95,18 @@ def server(service: Service) -> Server[Any]:
     )  # fmt: skip
 
 
-async def over_stdio(service: Service) -> None:
-    """Serve standard input until it ends. Nothing but messages is written to standard output."""
+async def over_stdio(make: Callable[[], Service]) -> None:
+    """Serve standard input until it ends. Nothing but messages is written to standard output.
+
+    ``make`` makes the service; it imports plugins, whatever they print, so it is called when the output is protected.
+    """
     from mcp.server.stdio import stdio_server
 
-    async with service:
-        serving = server(service)
-        async with stdio_server() as (read, write):
-            await serving.run(read, write, serving.create_initialization_options())
+    async with stdio_server() as (read, write):
+        with contextlib.redirect_stdout(sys.stderr):
+            async with make() as service:
+                serving = server(service)
+                await serving.run(read, write, serving.create_initialization_options())
 
 
 def http_endpoint(service: Service, max_body: int) -> tuple[StreamableHTTPSessionManager, StreamableHTTPASGIApp]:

@@ -39,8 +39,8 @@ class Service:
         self._workers = Workers(self.roots, self.limits, self._lost)
         try:
             await self._workers.start()
-        except WorkerGone:
-            self.log.event("worker does not start", "error")
+        except WorkerGone as gone:
+            self.log.event("worker does not start", "error", raised=str(gone))
         return self
 
     async def __aexit__(self, *_: object) -> None:

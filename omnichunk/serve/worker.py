@@ -27,16 +27,25 @@ def main(setup: str) -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(nowhere, standard)
+    try:
+        desk, table = _furnished(json.loads(setup))
+    except BaseException as error:  # noqa: BLE001  the other side has to know, whatever it is
+        send(answers, ERROR + f"{_place(error)}: {error}"[:500].encode("utf-8", "replace"))
+        return
+    send(answers, READY)
+    _serve(calls, answers, desk, table)
+
+
+def _furnished(given: dict[str, Any]) -> tuple[Any, Any]:
+    """A desk and the table of methods, and the process ready for its first call."""
     from omnichunk.serve.methods import Desk, Table
     from omnichunk.serve.roots import Roots
 
-    given = json.loads(setup)
     desk = Desk(Roots(given["folders"], given["handles"]), given["max_file_bytes"], given["store"], given["collection"])
     table = Table(bool(given["store"]))
     desk.chunker.chunk("a.md", "# a\n\nb\n")  # what every call needs is imported before the first
     limit_memory(given["memory_mb"])
-    send(answers, READY)
-    _serve(calls, answers, desk, table)
+    return desk, table
 
 
 def _serve(calls: BinaryIO, answers: BinaryIO, desk: Any, table: Any) -> None:

@@ -65,15 +65,17 @@ class Worker:
         more: dict[str, Any] = {} if os.name == "nt" else {"pass_fds": handles, "start_new_session": True}
         worker = cls(await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=nowhere, **more))
         try:
-            if await asyncio.wait_for(worker._message(), START) == READY:
+            answer = await asyncio.wait_for(worker._message(), START)
+            if answer == READY:
                 return worker
+            reason = answer[1:].decode("utf-8", "replace")
         except asyncio.TimeoutError:
-            pass
+            reason = f"not ready after {START:g} seconds"
         except BaseException:
             worker.kill()
             raise
         worker.kill()
-        raise WorkerGone
+        raise WorkerGone(reason)
 
     @property
     def alive(self) -> bool:
@@ -88,7 +90,7 @@ class Worker:
             await self.process.stdin.drain()
             return await self._message()
         except ConnectionError:
-            raise WorkerGone from None
+            raise WorkerGone("it ended before it was asked") from None
 
     async def _message(self) -> bytes:
         assert self.process.stdout is not None
@@ -96,7 +98,7 @@ class Worker:
             head = await self.process.stdout.readexactly(LENGTH.size)
             return await self.process.stdout.readexactly(LENGTH.unpack(head)[0])
         except (asyncio.IncompleteReadError, ConnectionError):
-            raise WorkerGone from None
+            raise WorkerGone("it ended before it had answered") from None
 
     def kill(self) -> None:
         """End the process at once."""
@@ -164,7 +166,7 @@ class Workers:
                 return worker
             self._all.discard(worker)
         if self._closed:
-            raise WorkerGone
+            raise WorkerGone("the service is shutting down")
         worker = await Worker.started(self._setup, self._handles)
         self._all.add(worker)
         return worker
