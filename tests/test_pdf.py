@@ -109,6 +109,27 @@ def test_running_lines_are_left_out_once_they_repeat():
     assert load(pdf(pages), pdf_headers_footers=True).text.count("The Book of Ferries") == 7
 
 
+def test_rows_at_the_edge_of_pages_are_no_running_lines():
+    numbers = [page(*(f"{40 * i + j} {3 * j} {7 * j}.5" for j in range(30))) for i in range(5)]
+    words = [page(*(f"Item {40 * i + j} costs {3 * j} euros" for j in range(30))) for i in range(5)]
+    for pages, first in ((numbers, "{} 0 0.5"), (words, "Item {} costs 0 euros")):
+        loaded = load(pdf(pages))
+        assert "running_lines" not in loaded.metadata
+        assert all(first.format(40 * i) in loaded.text for i in range(5))
+
+
+def test_numbers_of_running_lines_count_with_the_pages_or_are_always_the_same():
+    sides = ("Report of 2024", "Volume 3, page {}", "{} of 6")
+    for text in sides:
+        pages = [page(f"Text {c} says so.") + show(300, 30, text.format(i)) for i, c in enumerate("abcdef", 1)]
+        loaded = load(pdf(pages))
+        assert sum(text.format(i) in loaded.text for i in range(1, 7)) == 1 + 5 * ("{" not in text)
+        assert sum(loaded.metadata["running_lines"].values()) == 5
+    chapters = [page(f"Text {c} says so.") + show(72, 770, f"Chapter {1 + i // 3}") for i, c in enumerate("abcdef")]
+    text = load(pdf(chapters)).text
+    assert (text.count("Chapter 1"), text.count("Chapter 2")) == (1, 1)
+
+
 def test_pages_that_say_nothing_else_keep_what_repeats():
     assert load(pdf([page("Same")] * 4)).text.count("Same") == 4
 
@@ -120,6 +141,25 @@ def test_tables_row_by_row_with_their_header():
     (table,) = (b for b in loaded.blocks if b.kind == "table")
     assert blocks(loaded, "row") == [" ".join(row) for row in rows]
     assert loaded.text[slice(*table.header)] == "Name City Amount"
+
+
+def test_cells_that_are_shown_one_by_one_are_a_row():
+    rows = [("Name", "City", "Amount"), ("Ann", "Oslo", "10"), ("Bob", "Rome", "20"), ("Cy", "Bern", "30")]
+    shown = b"".join(
+        b"BT /F1 11 Tf 13 TL 1 0 0 1 %d %d Tm (%s) Tj T* ET\n" % (72 + 150 * j, 700 - 14 * i, cell.encode())
+        for i, row in enumerate(rows)
+        for j, cell in enumerate(row)
+    )
+    loaded = load(pdf([shown]))
+    (table,) = (b for b in loaded.blocks if b.kind == "table")
+    assert blocks(loaded, "row") == [" ".join(row) for row in rows]
+    assert loaded.text[slice(*table.header)] == "Name City Amount"
+
+
+def test_a_range_of_numbers_broken_at_a_line_end_is_joined():
+    assert load(pdf([page("It was open in the years 1990-", "2000 and later, on all days but one.")])).text == (
+        "It was open in the years 1990-2000 and later, on all days but one."
+    )
 
 
 def outlined(*titles):

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from omnichunk.loaders.pdf_text import Line
+from omnichunk.loaders.pdf_text import CELL_GAP, Cell, Line
 
 CHAINS = 200
 """Pieces of a page that are put in place one by one; beyond that the order of the stream stands."""
@@ -53,8 +53,37 @@ def in_order(lines: list[Line]) -> list[Line]:
         turns.setdefault(line.turn, []).append(line)
     ordered: list[Line] = []
     for same in sorted(turns.values(), key=lambda lines: -sum(len(line.text) for line in lines)):
-        ordered += _ordered(same)
+        ordered += _ordered(_rows(same))
     return ordered
+
+
+def _rows(lines: list[Line]) -> list[Line]:
+    """``lines`` with those that follow one another on one baseline, apart as cells are, made one: some writers show each
+    cell of a table by itself.
+    """
+    rows: list[list[Line]] = []
+    for line in lines:
+        last = rows[-1][-1] if rows else line
+        size = max(last.size, line.size)
+        if rows and abs(line.v - last.v) < 0.2 * size and line.u0 - last.u1 > CELL_GAP * size:
+            rows[-1].append(line)
+        else:
+            rows.append([line])
+    return [_row(row) if len(row) > 1 else row[0] for row in rows]
+
+
+def _row(row: list[Line]) -> Line:
+    cells = tuple(cell for line in row for cell in line.cells or (Cell(line.u0, line.u1, line.text),))
+    main = max(row, key=lambda line: len(line.text))
+    return replace(
+        main,
+        text=" ".join([line.text for line in row]),
+        u0=row[0].u0,
+        u1=row[-1].u1,
+        bold=all(line.bold for line in row),
+        cells=cells,
+        spaced=row[-1].spaced,
+    )
 
 
 def _ordered(lines: list[Line]) -> list[Line]:

@@ -16,6 +16,7 @@ _SENTENCE_END = re.compile(r"""[.!?:;。！？：…؟۔][)\]"'”’»]*$""")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _HYPHENATED = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)+")
 _BROKEN = re.compile(r"([^\W\d_]+)[-\u2010\u00ad]$")
+_RANGE = re.compile(r"\d[-\u2010\u2013]$")
 _TAIL = re.compile(r"[^\W\d_]+")
 _CLOSE = re.compile("[\u2e80-\ua4cf\uf900-\ufaff\uff00-\uff60]")
 _HANGUL = re.compile("[\u1100-\u11ff\uac00-\ud7a3]")
@@ -90,6 +91,8 @@ def joined(before: str, line: Line, after: str, words: Words) -> str:
         if compound or tail[0][0].isupper() or words.keeps_hyphen(broken[1], tail[0]):
             return before
         return before[:-1]
+    if not line.spaced and after[:1].isdigit() and _RANGE.search(before):
+        return before
     if before.isascii() or line.spaced:
         return before + " "
     last, first = before[-1], after[:1]
