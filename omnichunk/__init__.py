@@ -24,12 +24,15 @@ _NAMES = {
     "ChunkTree": "hierarchy",
     "Chunker": "chunker",
     "ChunkingError": "errors",
+    "Configuration": "evaluation.run",
+    "Corpus": "evaluation.corpus",
     "DocumentBuilder": "builder.document",
     "DuplicateGroup": "duplicates",
     "Embedder": "model.declarations",
     "EmbeddingError": "errors",
     "EntityInfo": "model.chunk",
     "Entry": "walk",
+    "EvaluationReport": "evaluation.run",
     "FileResult": "model.chunk",
     "FormatSegment": "model.document",
     "Formatter": "model.declarations",
@@ -48,7 +51,9 @@ _NAMES = {
     "PluginInfo": "registry",
     "PluginRegistry": "registry",
     "Point": "sinks.point",
+    "Question": "evaluation.corpus",
     "Renderer": "model.declarations",
+    "Retriever": "model.declarations",
     "SchemaError": "errors",
     "SegmentInfo": "model.chunk",
     "Selection": "selection",
@@ -64,6 +69,7 @@ _NAMES = {
     "StructureProvider": "model.declarations",
     "StructureRequest": "model.declarations",
     "Tokenizer": "model.declarations",
+    "TuneReport": "evaluation.tune",
     "UnknownOptionError": "errors",
     "UnsupportedFormatError": "errors",
     "chunk": "chunker",
@@ -75,6 +81,8 @@ _NAMES = {
     "chunk_loaded_document": "chunker",
     "chunk_to_dict": "serialization",
     "embedded": "sinks.point",
+    "embedding_retriever": "evaluation.retrievers",
+    "evaluate": "evaluation.run",
     "find_duplicates": "duplicates",
     "find_files": "walk",
     "from_arrow": "arrow",
@@ -88,12 +96,14 @@ _NAMES = {
     "open_sink": "sinks.opening",
     "read_jsonl": "serialization",
     "read_parquet": "arrow",
+    "read_questions": "evaluation.corpus",
     "register_formatter": "registry",
     "register_parser": "registry",
     "select_within_budget": "selection",
     "stable_chunk_id": "identity",
     "to_arrow": "arrow",
     "to_dict": "serialization",
+    "tune": "evaluation.tune",
     "without_duplicates": "duplicates",
     "write_jsonl": "serialization",
     "write_parquet": "arrow",
@@ -128,6 +138,15 @@ if TYPE_CHECKING:
     from omnichunk.errors import UnsupportedFormatError as UnsupportedFormatError
     from omnichunk.hierarchy import ChunkNode as ChunkNode
     from omnichunk.hierarchy import ChunkTree as ChunkTree
+    from omnichunk.evaluation.corpus import Corpus as Corpus
+    from omnichunk.evaluation.corpus import Question as Question
+    from omnichunk.evaluation.corpus import read_questions as read_questions
+    from omnichunk.evaluation.retrievers import embedding_retriever as embedding_retriever
+    from omnichunk.evaluation.run import Configuration as Configuration
+    from omnichunk.evaluation.run import EvaluationReport as EvaluationReport
+    from omnichunk.evaluation.run import evaluate as evaluate
+    from omnichunk.evaluation.tune import TuneReport as TuneReport
+    from omnichunk.evaluation.tune import tune as tune
     from omnichunk.hookspecs import hookimpl as hookimpl
     from omnichunk.identity import ChunkDiff as ChunkDiff
     from omnichunk.identity import chunk_diff as chunk_diff
@@ -150,6 +169,7 @@ if TYPE_CHECKING:
     from omnichunk.model.declarations import Loader as Loader
     from omnichunk.model.declarations import Parser as Parser
     from omnichunk.model.declarations import Renderer as Renderer
+    from omnichunk.model.declarations import Retriever as Retriever
     from omnichunk.model.declarations import Sink as Sink
     from omnichunk.model.declarations import Strategy as Strategy
     from omnichunk.model.declarations import StructureProvider as StructureProvider

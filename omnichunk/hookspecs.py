@@ -18,6 +18,7 @@ from omnichunk.model.declarations import (
     Loader,
     Parser,
     Renderer,
+    Retriever,
     Sink,
     Strategy,
     StructureProvider,
@@ -75,6 +76,11 @@ def omnichunk_sinks() -> Iterable[Sink]:  # type: ignore[empty-body]
 @hookspec
 def omnichunk_embedders() -> Iterable[Embedder]:  # type: ignore[empty-body]
     """Return embedders: functions from texts to vectors, to be opened with ``open_embedder("name", model)``."""
+
+
+@hookspec
+def omnichunk_retrievers() -> Iterable[Retriever]:  # type: ignore[empty-body]
+    """Return retrievers: what finds the payloads that answer a question, for ``omnichunk eval --retriever name``."""
 
 
 @hookspec

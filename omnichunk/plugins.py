@@ -48,6 +48,7 @@ BUILTINS: Mapping[str, tuple[str, ...]] = {
         "omnichunk.loaders.text",
     ),
     "structure": tuple(dict.fromkeys(BUILTIN_PROVIDERS.values())),
+    "retrievers": ("omnichunk.evaluation.builtin",),
     "strategies": ("omnichunk.streaming.builtin",),
     "embedders": ("omnichunk.embedding.builtin",),
     "sinks": ("omnichunk.sinks.builtin",),

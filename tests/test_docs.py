@@ -79,14 +79,14 @@ def test_there_are_exactly_two_commands_to_set_up():
 def test_every_hook_is_documented_with_its_signature():
     documented = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
     hooks = {name: hook for name, hook in vars(hookspecs).items() if name.startswith("omnichunk_")}
-    assert len(hooks) == 9
+    assert len(hooks) == 10
     for name, hook in hooks.items():
         assert f"`{name}{inspect.signature(hook)}`".replace("'", "") in documented, name
 
 
 def test_every_declaration_is_documented_with_its_fields():
     documented = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
-    declared = "Loader Language StructureProvider Parser Tokenizer Renderer Formatter Sink Strategy"
+    declared = "Loader Language StructureProvider Parser Tokenizer Renderer Formatter Sink Retriever Strategy"
     for name in declared.split():
         fields = ", ".join(f.name for f in dataclasses.fields(getattr(declarations, name)))
         assert f"`{name}({fields})`" in documented, name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -102,6 +102,18 @@ class Renderer:
 
     name: str
     render: Render
+
+
+@dataclass(frozen=True, slots=True)
+class Retriever:
+    """``make(**options)`` gives a function that makes payloads searchable.
+
+    ``index(payloads)`` gives ``search(question, limit)``, which gives at most ``limit`` pairs of the number of a payload
+    and its score, best first.
+    """
+
+    name: str
+    make: Callable[..., Callable[[Sequence[str]], Callable[[str, int], Iterable[tuple[int, float]]]]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,137 @@
+"""Retrievers: what finds the payloads that answer a question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from heapq import nlargest
+from itertools import islice
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from omnichunk.collect import label, told
+from omnichunk.embedding.calling import call
+from omnichunk.embedding.vectors import unit_rows
+from omnichunk.errors import ChunkingError, EmbeddingError, OptionError, PluginError, missing, suggestion
+from omnichunk.source.words import WORD
+
+if TYPE_CHECKING:
+    from omnichunk.model.declarations import Retriever
+    from omnichunk.registry import PluginRegistry
+
+Found = tuple[int, float]
+"""The number of a payload and its score; higher is better."""
+Search = Callable[[str, int], Iterable[Found]]
+"""``search(question, limit)``: the best payloads, best first, ``limit`` at most."""
+Index = Callable[[Sequence[str]], Search]
+"""``index(payloads)``: makes payloads searchable. This is what a retriever is."""
+
+BATCH = 256
+
+
+def words(text: str) -> list[str]:
+    """What BM25 matches: words of two characters or more in lower case, and single ones of scripts without spaces."""
+    return [word for word in WORD.findall(text.lower()) if len(word) > 1 or not word.isascii()]
+
+
+def bm25(payloads: Sequence[str]) -> Search:
+    """BM25 (k1 = 1.5, b = 0.75, the idf of Lucene) over ``words``, by bm25s. Payloads that share no word are not found.
+
+    Raises MissingDependencyError without bm25s.
+    """
+    try:
+        from bm25s import BM25
+    except ImportError:
+        raise missing("the retriever bm25", "bm25s", "eval") from None
+
+    known: dict[str, int] = {}
+    rows = [[known.setdefault(word, len(known)) for word in words(payload)] for payload in payloads]
+    model = BM25()
+    if known:
+        model.index((rows, known), show_progress=False)
+
+    def search(question: str, limit: int) -> list[Found]:
+        asked = [known[word] for word in words(question) if word in known]
+        return _best(model.get_scores(asked).tolist(), limit) if asked else []
+
+    return search
+
+
+def embedding_retriever(embed: Callable[[list[str]], Any]) -> Index:
+    """Cosine similarity of vectors: ``embed(texts)``, sync or async, gives one for each text.
+
+    Payloads are embedded in batches of ``BATCH``, questions one by one. Exceptions of ``embed`` propagate; raises
+    EmbeddingError for what is no vector for each text, MissingDependencyError without numpy.
+    """
+
+    def rows(texts: Sequence[str], dimension: int = 0) -> Any:
+        try:
+            return unit_rows(call(embed, list(texts)), len(texts), dimension)
+        except EmbeddingError as error:
+            raise EmbeddingError(str(error).replace("semantic_embed_fn", "embedding_retriever()", 1)) from None
+
+    def embeddings(payloads: Sequence[str]) -> Search:
+        import numpy as np
+
+        table = np.concatenate([rows(payloads[at : at + BATCH]) for at in range(0, len(payloads), BATCH)])
+
+        def search(question: str, limit: int) -> list[Found]:
+            return _best((table @ rows([question], table.shape[1])[0]).tolist(), limit, least=-2.0)
+
+        return search
+
+    return embeddings
+
+
+def _best(scores: list[float], limit: int, least: float = 0.0) -> list[Found]:
+    """The best of ``scores`` above ``least``; of equal ones the first."""
+    best = nlargest(limit, range(len(scores)), key=lambda i: (scores[i], -i))
+    return [(i, scores[i]) for i in best if scores[i] > least]
+
+
+def named(registry: PluginRegistry, name: str, options: Mapping[str, Any]) -> Index:
+    """The retriever that is declared as ``name``, made with ``options``.
+
+    Raises OptionError with a suggestion when there is none. What it raises becomes a PluginError that names it.
+    """
+    declared: Mapping[str, Retriever] = registry.declared("retrievers")
+    if name not in declared:
+        raise OptionError(f'retriever: there is none called "{name}"{suggestion(name, declared) or "."}')
+    who = f"{label(registry.provenance('retrievers', name))}: the retriever {name}"
+    index = _guarded(declared[name].make, who)(**options)
+
+    def guarded(payloads: Sequence[str]) -> Search:
+        search = _guarded(index, who)(payloads)
+        return _guarded(lambda question, limit: list(islice(search(question, limit), limit)), who)
+
+    return guarded
+
+
+def _guarded(function: Callable[..., Any], who: str) -> Callable[..., Any]:
+    def called(*arguments: Any, **options: Any) -> Any:
+        try:
+            return function(*arguments, **options)
+        except ChunkingError:
+            raise
+        except Exception as error:
+            raise PluginError(f"{who} raised {told(error)}") from error
+
+    return called
+
+
+def ranked(search: Search, question: str, limit: int, count: int) -> list[Found]:
+    """What ``search`` finds, checked: PluginError unless it is ``limit`` numbers of ``count`` payloads at most, each once."""
+    found = list(islice(search(question, limit), limit))
+    seen: set[int] = set()
+    for item in found:
+        try:
+            number, score = item
+            usable = 0 <= number < count and number not in seen and isfinite(score)
+        except (TypeError, ValueError):
+            usable = False
+        if not usable:
+            raise PluginError(
+                f"the retriever found {item!r:.60}; it gives pairs of the number of a payload, of {count}, each once, and "
+                "a finite score."
+            )
+        seen.add(number)
+    return found
