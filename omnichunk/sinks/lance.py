@@ -29,15 +29,16 @@ class LanceSink:
         there = table in self._database.list_tables().tables
         self._table: Any = self._database.open_table(table) if there else None
 
-    def apply(self, removed: Sequence[str], points: Sequence[Point]) -> None:
-        """Delete ``removed``, then write ``points``; those without a vector keep the one that is there."""
+    def apply(self, removed: Sequence[str], points: Sequence[Point]) -> list[str]:
+        """Delete ``removed``, then write ``points``; the ids of those that should keep a vector that is not there."""
         if removed and self._table is not None:
             self._table.delete(_among(removed))
         made = [rows.lancedb(point) for point in points]
-        if any(row["vector"] is None for row in made):
-            made = self._with_vectors(made)
+        made = self._with_vectors(made)
+        lost = [row["id"] for row in made if row["vector"] is None]
+        made = [row for row in made if row["vector"] is not None]
         if not made:
-            return
+            return lost
         size = len(made[0]["vector"])
         schema = self._schema(size)
         if self._table is None:
@@ -50,6 +51,7 @@ class LanceSink:
             )
         data = self._arrow.Table.from_pylist(made, schema=schema)
         self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all().execute(data)
+        return lost
 
     def close(self) -> None:
         """Join the small files that many batches leave."""
@@ -58,14 +60,13 @@ class LanceSink:
             self._table = None
 
     def _with_vectors(self, made: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """``made`` with the vectors of the table where they have none; without those that are not in it."""
+        """``made`` with the vectors of the table where they have none and it has one."""
         wanted = [row["id"] for row in made if row["vector"] is None]
         found: dict[str, list[float]] = {}
-        if self._table is not None:
+        if wanted and self._table is not None:
             query = self._table.search().where(_among(wanted)).select(["id", "vector"]).limit(len(wanted))
             found = {row["id"]: row["vector"] for row in query.to_list()}
-        made = [row if row["vector"] is not None else {**row, "vector": found.get(row["id"])} for row in made]
-        return [row for row in made if row["vector"] is not None]
+        return [row if row["vector"] is not None else {**row, "vector": found.get(row["id"])} for row in made]
 
     def _schema(self, size: int) -> Any:
         arrow = self._arrow

@@ -34,21 +34,25 @@ class PgvectorSink:
         self._table = psycopg.sql.Identifier(*table.split("."))
         self._size = self._found()
 
-    def apply(self, removed: Sequence[str], points: Sequence[Point]) -> None:
-        """Delete ``removed``, then write ``points``; those without a vector keep the one that is there."""
+    def apply(self, removed: Sequence[str], points: Sequence[Point]) -> list[str]:
+        """Delete ``removed``, then write ``points``; the ids of those that should keep a vector that is not there."""
         made = [rows.pgvector(point) for point in points]
         fresh = [row for row in made if row["embedding"] is not None]
+        kept = [row for row in made if row["embedding"] is None]
         try:
             with self._connection.transaction():
                 if fresh:
                     self._make(len(next(p.vector for p in points if p.vector is not None)))
                 if not self._size:
-                    return
+                    return [row["id"] for row in kept]
                 with self._connection.cursor() as cursor:
                     if removed:
                         cursor.execute(self._sql("DELETE FROM {table} WHERE id = ANY(%s)"), [list(removed)])
                     cursor.executemany(self._insert(), fresh)
-                    cursor.executemany(self._update(), [row for row in made if row["embedding"] is None])
+                    cursor.executemany(self._update(), kept)
+                    asked = self._sql("SELECT id FROM {table} WHERE id = ANY(%s)")
+                    there = {name for (name,) in cursor.execute(asked, [[row["id"] for row in kept]])} if kept else set()
+                    return [row["id"] for row in kept if row["id"] not in there]
         except self._pg.Error as error:
             raise StoreError(f"the pgvector sink: {' '.join(str(error).split())}") from error
 

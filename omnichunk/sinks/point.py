@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import isfinite
 from typing import Any, NamedTuple
-from uuid import NAMESPACE_OID, uuid5
 
 from omnichunk.errors import OptionError
 from omnichunk.model.chunk import Chunk
@@ -78,4 +77,6 @@ def clean(text: str) -> str:
 
 def uuid_of(identifier: str) -> str:
     """The UUID that stands for an id where ids have to be UUIDs: always the same one."""
+    from uuid import NAMESPACE_OID, uuid5
+
     return str(uuid5(NAMESPACE_OID, identifier))

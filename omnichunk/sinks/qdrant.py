@@ -36,8 +36,8 @@ class QdrantSink:
         if self._client.collection_exists(collection):
             self._size = self._client.get_collection(collection).config.params.vectors.size
 
-    def apply(self, removed: Sequence[str], points: Sequence[Point]) -> None:
-        """Delete ``removed``, then write ``points``; those without a vector keep the one that is there."""
+    def apply(self, removed: Sequence[str], points: Sequence[Point]) -> list[str]:
+        """Delete ``removed``, then write ``points``; the ids of those that should keep a vector that is not there."""
         models = self._models
         made = [rows.qdrant(point) for point in points]
         fresh = [row for row in made if row["vector"] is not None]
@@ -50,16 +50,24 @@ class QdrantSink:
         if fresh:
             listed = models.PointsList(points=[models.PointStruct(**row) for row in fresh])
             steps.append(models.UpsertOperation(upsert=listed))
+        kept = {row["id"] for row in made if row["vector"] is None}
+        there = self._there(kept)
         for row in made:
-            if row["vector"] is None:
+            if row["id"] in there:
                 payload = models.SetPayload(payload=row["payload"], points=[row["id"]])
                 steps.append(models.OverwritePayloadOperation(overwrite_payload=payload))
         if steps and self._size:
             self._client.batch_update_points(self._name, steps, wait=True)
+        return [row["payload"]["chunk_id"] for row in made if row["id"] in kept - there]
 
     def close(self) -> None:
         """Close the client, which lets go of the folder."""
         self._client.close()
+
+    def _there(self, ids: set[str]) -> set[str]:
+        if not ids or not self._size:
+            return set()
+        return {str(record.id) for record in self._client.retrieve(self._name, list(ids), with_payload=False)}
 
     def _make(self, size: int) -> None:
         if not self._size:

@@ -105,10 +105,12 @@ def deliver(journal: Journal, sink: Any, embed_fn: Any, batch_size: int) -> Deli
                 journal.intend([row[1] for row in fresh])
             points = embedded([chunk_of(*row[4:7]) for row in fresh], embed_fn)
             points += [Point(row[1], None, chunk_of(*row[4:7])) for row in placed]
-            if points:
-                sink.apply((), points)
+            lost = set(sink.apply((), points) or ()) if points else set()
+            if lost:  # the sink was emptied behind the journal's back
+                chunks = [point.chunk for point in points if point.id in lost]
+                sink.apply((), embedded(chunks, embed_fn))
             journal.reached(rows)
-            upserted += len(fresh)
-            refreshed += len(placed)
+            upserted += len(fresh) + len(lost)
+            refreshed += len(placed) - len(lost)
         if journal.generation() == generation:
             return Delivery(deleted, upserted, refreshed)

@@ -99,6 +99,10 @@ class PostgresSession(Session):
         if self._version() < SCHEMA_VERSION:
             with self._transaction("BEGIN", *self._locked("schema")):
                 version = self._version()
+                if not version and self.one("SELECT 1 FROM pg_tables WHERE schemaname = 'omnichunk'"):
+                    raise StoreError(
+                        "the schema omnichunk of this database is of another program. Name another database."
+                    )
                 if version < SCHEMA_VERSION:
                     self.rows("CREATE SCHEMA IF NOT EXISTS omnichunk")
                     self.rows("SET LOCAL search_path TO omnichunk")
@@ -115,8 +119,6 @@ class PostgresSession(Session):
     def _version(self) -> int:
         """Of the tables, 0 when there are none."""
         if self.one("SELECT to_regclass('omnichunk.store')") == (None,):
-            if self.one("SELECT 1 FROM pg_tables WHERE schemaname = 'omnichunk'"):
-                raise StoreError("the schema omnichunk of this database is of another program. Name another database.")
             return 0
         found = self.one("SELECT version FROM omnichunk.store")
         version = int(found[0]) if found else 0

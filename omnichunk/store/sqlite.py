@@ -209,7 +209,7 @@ class SqliteSession(Session):
         match = f"{table} MATCH ? AND rank MATCH 'bm25(1.0, 0.7, 1.5)'"
         if where:
             statement = (
-                f"SELECT rowid, -rank FROM {table} JOIN chunk c ON c.id = rowid JOIN source s ON s.id = c.source "
+                f"SELECT c.id, -rank FROM {table} JOIN chunk c ON c.id = {table}.rowid JOIN source s ON s.id = c.source "
                 f"WHERE {match} AND {where} ORDER BY rank LIMIT ?"
             )
         else:
