@@ -103,6 +103,12 @@ def test_table_repeats_its_header():
     assert table.detail is None
 
 
+def test_terms_and_summaries_belong_to_what_follows():
+    text = "<details><summary>S</summary><p>x</p></details><dl><dt>T<dd>D<dt>U</dt><dd>E</dd></dl>"
+    glued = {text[s.start : s.end] for s in walk(html(text)) if s.glue & Glue.NEXT}
+    assert glued == {"<summary>S</summary>", "<dt>T", "<dt>U</dt>"}
+
+
 def test_scripts_and_styles_are_injections():
     text = "<script>a()</script><script type='application/ld+json'>{}</script><style>p{}</style><script src=x></script>"
     found = [(s.detail.language, text[slice(*s.detail.inner)]) for s in html(text) if s.detail]

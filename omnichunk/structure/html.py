@@ -78,6 +78,7 @@ def _tags() -> dict[str, Tag]:
 
 
 _TAGS = _tags()
+_LEADS = frozenset({"dt", "summary", "legend"})  # say what the element after them is about
 _WALLS = frozenset({"table", "td", "th", "template"})  # a stray end tag inside closes nothing outside
 _TABLE = frozenset({"table", "tr", "td", "th"})
 _RAW_END = {name: re.compile(rf"</(?i:{name})(?=[\s/>])[^>]*>") for name, tag in _TAGS.items() if tag.raw}
@@ -123,6 +124,8 @@ class _Scanner:
         node = Node(start, start, tag.kind, tag.strength)
         if self.muted < 0 and (tag.mutes or (attributes and _HIDDEN.search(attributes))):
             self.muted = len(stack)
+        if tag.name in _LEADS:
+            node.glue = Glue.NEXT
         if tag.kind == "code" and attributes and (named := _LANGUAGE.search(attributes)):
             node.detail = Detail(language=named[1].lower())
         if tag.name in _WALLS:
