@@ -79,14 +79,14 @@ def test_there_are_exactly_two_commands_to_set_up():
 def test_every_hook_is_documented_with_its_signature():
     documented = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
     hooks = {name: hook for name, hook in vars(hookspecs).items() if name.startswith("omnichunk_")}
-    assert len(hooks) == 10
+    assert len(hooks) == 11
     for name, hook in hooks.items():
         assert f"`{name}{inspect.signature(hook)}`".replace("'", "") in documented, name
 
 
 def test_every_declaration_is_documented_with_its_fields():
     documented = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
-    declared = "Loader Language StructureProvider Parser Tokenizer Renderer Formatter Sink Retriever Strategy"
+    declared = "Loader Language StructureProvider Parser Tokenizer Renderer Formatter Sink Retriever Embedder Strategy"
     for name in declared.split():
         fields = ", ".join(f.name for f in dataclasses.fields(getattr(declarations, name)))
         assert f"`{name}({fields})`" in documented, name
@@ -105,13 +105,15 @@ def test_every_option_is_documented_with_its_default():
 def test_every_flag_of_the_command_is_explained(capsys):
     from omnichunk.cli import main
 
-    sys.argv[1:], kept = ["chunk", "--help"], sys.argv[1:]
+    kept = sys.argv[1:]
     try:
-        with pytest.raises(SystemExit) as left:
-            main()
+        for command in ("chunk", "serve"):
+            sys.argv[1:] = [command, "--help"]
+            with pytest.raises(SystemExit) as left:
+                main()
+            assert left.value.code == 0
     finally:
         sys.argv[1:] = kept
-    assert left.value.code == 0
     text = capsys.readouterr().out
     for flag in set(re.findall(r"--[a-z][a-z-]+", README)) - {"--version", "--help", "--json"}:
         assert flag in text, flag
