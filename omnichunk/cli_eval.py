@@ -58,6 +58,8 @@ def eval_command(
 
     if STDIN in paths:
         raise typer.BadParameter("questions name files; standard input has no name", param_hint="PATH")
+    if offsets not in ("chars", "bytes"):
+        raise typer.BadParameter("chars or bytes is needed", param_hint="--offsets")
     which: dict[str, Any] = {
         "glob": glob or "**/*",
         "exclude": exclude,

@@ -51,7 +51,7 @@ class Question:
 class Corpus:
     """The documents that are chunked and asked about. Make one with ``Corpus.read``, or from texts with ``Corpus.of``.
 
-    ``left_out``: path and reason of what was found and could not be loaded.
+    ``left_out``: path and reason of what was found and could not be loaded. ``starts``: of the tokens, by document.
     """
 
     def __init__(self, documents: Iterable[tuple[str, LoadedDocument]], registry: PluginRegistry | None = None) -> None:
@@ -59,6 +59,7 @@ class Corpus:
         self.documents = tuple(
             Document(path, loaded, token_starts(loaded.text), PositionIndex(loaded.text)) for path, loaded in documents
         )
+        self.starts = [document.tokens for document in self.documents]
         self.left_out: tuple[tuple[str, str], ...] = ()
         self.numbers: dict[str, int] = {}
         for number, document in enumerate(self.documents):
@@ -96,7 +97,8 @@ class Corpus:
         roots: list[str] = []
         for path in map(os.fsdecode, paths):
             if not os.path.isdir(path):
-                found[path] = pipeline.load(path, pipeline.read(path), options, registry, encoding)
+                name = os.path.normpath(path)
+                found[name] = pipeline.load(name, pipeline.read(path), options, registry, encoding)
                 continue
             roots.append(path)
             for entry in walk(path, **which):
@@ -170,7 +172,7 @@ class Corpus:
         if not isinstance(text, str) or not text.strip():
             raise OptionError("the question is empty.")
         spans = tuple(union(self.span(path, start, end, unit) for path, start, end in gold))
-        if not tokens(spans, [document.tokens for document in self.documents]):
+        if not tokens(spans, self.starts):
             raise OptionError("there is no gold: no span, or only white space in it. Leave the question out.")
         return Question(text, spans, id)
 

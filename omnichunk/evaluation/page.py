@@ -60,7 +60,7 @@ def _evaluation(report: EvaluationReport) -> list[str]:
     for metric, name in NAMES.items():
         rows = [(result.configuration.name, result.summary[metric]) for result in results]
         parts += [f"<h3>{name} of what is read</h3>", dots(rows, f"{name} with intervals")]
-    shown = {results[0].configuration.name, *(r.configuration.name for r in _best(results)[: LINES - 1])}
+    shown = {results[0].configuration.name, *(r.configuration.name for r in _best(results[1:])[: LINES - 1])}
     at_k = [
         (result.configuration.name, [result.summary[f"recall@{k}"] for k in report.k])
         for result in results

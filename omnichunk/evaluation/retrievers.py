@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from heapq import nlargest
 from itertools import islice
 from math import isfinite
 from typing import TYPE_CHECKING, Any
@@ -51,7 +50,7 @@ def bm25(payloads: Sequence[str]) -> Search:
 
     def search(question: str, limit: int) -> list[Found]:
         asked = [known[word] for word in words(question) if word in known]
-        return _best(model.get_scores(asked).tolist(), limit) if asked else []
+        return _best(model.get_scores(asked), limit) if asked else []
 
     return search
 
@@ -75,17 +74,18 @@ def embedding_retriever(embed: Callable[[list[str]], Any]) -> Index:
         table = np.concatenate([rows(payloads[at : at + BATCH]) for at in range(0, len(payloads), BATCH)])
 
         def search(question: str, limit: int) -> list[Found]:
-            return _best((table @ rows([question], table.shape[1])[0]).tolist(), limit, least=-2.0)
+            return _best(table @ rows([question], table.shape[1])[0], limit, least=-2.0)
 
         return search
 
     return embeddings
 
 
-def _best(scores: list[float], limit: int, least: float = 0.0) -> list[Found]:
-    """The best of ``scores`` above ``least``; of equal ones the first."""
-    best = nlargest(limit, range(len(scores)), key=lambda i: (scores[i], -i))
-    return [(i, scores[i]) for i in best if scores[i] > least]
+def _best(scores: Any, limit: int, least: float = 0.0) -> list[Found]:
+    """The best of an array of scores that are above ``least``; of equal ones the first."""
+    above = (scores > least).nonzero()[0]
+    best = above[(-scores[above]).argsort(kind="stable")[:limit]]
+    return list(zip(best.tolist(), scores[best].tolist()))
 
 
 def named(registry: PluginRegistry, name: str, options: Mapping[str, Any]) -> Index:

@@ -201,6 +201,12 @@ def evaluate(
         )
     if type(resamples) is not int or resamples < 0:
         raise OptionError(f"evaluate(): resamples={resamples!r}; a whole number of at least 0 is needed.")
+    golds = [union(question.gold) for question in asked]
+    for question, gold in zip(asked, golds):
+        if not gold or gold[-1].document >= len(corpus.documents) or not tokens(gold, corpus.starts):
+            raise OptionError(
+                f"evaluate(): question {question.id or question.text!r:.60}: its gold is nothing of this corpus."
+            )
     limits = {"size_unit": size_unit, "tokenizer": tokenizer, "registry": corpus.registry}
     select_within_budget((), (), budget, **limits)  # says what is wrong before anything is chunked
     name = retriever if isinstance(retriever, str) else getattr(retriever, "__name__", type(retriever).__name__)
@@ -209,7 +215,7 @@ def evaluate(
     results: list[Result] = []
     for configuration, splitter in zip(compared, splitters):
         chunks = list(chain.from_iterable(map(splitter, corpus.documents)))
-        values, read = _asked(corpus, chunks, asked, index, budget, limits, ks)
+        values, read = _asked(corpus, chunks, list(zip(asked, golds)), index, budget, limits, ks)
         baseline = results[0].values if results else None
         results.append(
             Result(
@@ -230,14 +236,13 @@ def evaluate(
 def _asked(
     corpus: Corpus,
     chunks: Sequence[Slice],
-    questions: Sequence[Question],
+    questions: Sequence[tuple[Question, Sequence[Span]]],
     index: Index,
     budget: int,
     limits: Mapping[str, Any],
     ks: Sequence[int],
 ) -> tuple[dict[str, tuple[float, ...]], int]:
     """The metrics of every question, and the size of all that is read."""
-    starts = [document.tokens for document in corpus.documents]
     search = index([chunk.contextualized_text for chunk in chunks]) if chunks else None
     rows: dict[str, list[float]] = {name: [] for name in ("recall", "precision", "iou", *(f"recall@{k}" for k in ks))}
     read = 0
@@ -245,17 +250,17 @@ def _asked(
     def span(of: Any) -> Span:
         return Span(corpus.numbers[of.source.source_id], *of.byte_range)
 
-    for question in questions:
+    for question, gold in questions:
         best = ranked(search, question.text, max(DEPTH, *ks), len(chunks)) if search is not None else []
         found = [chunks[i] for i, _ in best]
         selection = select_within_budget(found, [score for _, score in best], budget, **limits)
-        measured = overlap(question.gold, map(span, selection.passages), starts)
+        measured = overlap(gold, map(span, selection.passages), corpus.starts)
         read += selection.size
         rows["recall"].append(measured.recall)
         rows["precision"].append(measured.precision)
         rows["iou"].append(measured.iou)
         spans = list(map(span, found[: ks[-1]]))
         for k in ks:
-            both = tokens(shared(question.gold, union(spans[:k])), starts)
+            both = tokens(shared(gold, union(spans[:k])), corpus.starts)
             rows[f"recall@{k}"].append(both / measured.gold)
     return {name: tuple(row) for name, row in rows.items()}, read
