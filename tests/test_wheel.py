@@ -37,7 +37,7 @@ def test_the_wheel_holds_every_data_file(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     data = {f"omnichunk/grammars/{p.parent.name}/{p.name}" for p in (ROOT / "grammars").glob("*/*")}
     assert data
-    assert {*data, "omnichunk/py.typed"} <= names
+    assert {*data, "omnichunk/py.typed", "omnichunk/schema/omnichunk-1.schema.json"} <= names
 
 
 def test_the_wheel_chunks_a_folder(wheel, tmp_path):
