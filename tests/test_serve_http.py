@@ -232,6 +232,17 @@ def test_envelopes(service, body, status, code, identity):
     assert service.call("outline", path="m.py")[0] == 200
 
 
+@pytest.mark.parametrize("name", ["semantic_cache_path", "semantic_embed_fn", "loader_options", "semantic"])
+def test_options_of_the_host_are_not_for_clients(service, root, name):
+    """What names files or runs code cannot be chosen from afar, in an address neither."""
+    target = root.parent / "written.db"
+    _, answer = service.call("chunk_file", path="m.py", **{name: str(target)})
+    assert answer["error"]["code"] == -32602
+    _, answer = service.call("read_around", uri=f"chunk:///m.py?index=0&{name}={target}")
+    assert answer["error"]["code"] == -32602
+    assert not target.exists()
+
+
 def test_notifications_have_no_answer(service):
     for method in ("outline", "nope"):
         assert service.post({"jsonrpc": "2.0", "method": method, "params": {"path": "m.py"}}) == (204, None)

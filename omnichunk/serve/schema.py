@@ -17,8 +17,13 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,), "array": (list,), "object": (dict,),
 }  # fmt: skip
 _NAME = {"type": "string", "minLength": 1, "maxLength": 200}
-_NOT_FROM_AFAR = ("loader_options",)
-"""Options that are given one by one instead."""
+_FROM_AFAR = (
+    "max_chunk_size", "min_chunk_size", "size_unit", "tokenizer", "coverage_policy", "overflow_policy",
+    "context_overflow", "context_mode", "algorithm_version", "target_fill", "overlap", "overlap_lines", "include_imports",
+    "sibling_detail", "language", "source_id", "renderer", "loader", "preserve_decorators", "preserve_comments",
+    "include_header_in_sections",
+)  # fmt: skip
+"""Options that clients may choose. Others, also those to come, are the host's: they may name files or run code."""
 
 
 def string(about: str, **more: Any) -> Schema:
@@ -45,16 +50,15 @@ def object_of(properties: Mapping[str, Schema], required: tuple[str, ...] = ()) 
 
 
 def option_schemas(loader_options: Mapping[str, object]) -> dict[str, Schema]:
-    """Every option of a chunker that can be given from afar, those of loaders included.
+    """The options of a chunker that may be given from afar, those of loaders included.
 
-    ``tokenizer`` is a name only: a path would be read outside of the roots.
+    ``tokenizer`` is a name only: a path would be read outside of the roots. Of loaders come switches, numbers and
+    passwords, since another string may be a path.
     """
     defaults, hints = ChunkOptions(), get_type_hints(ChunkOptions)
     schemas: dict[str, Schema] = {}
-    for field in fields(ChunkOptions):
+    for field in (field for field in fields(ChunkOptions) if field.name in _FROM_AFAR):
         default = getattr(defaults, field.name)
-        if field.name in _NOT_FROM_AFAR:
-            continue
         if get_origin(hints[field.name]) is Literal:
             schemas[field.name] = {"type": "string", "enum": list(get_args(hints[field.name])), "default": default}
         elif field.name == "tokenizer":
@@ -63,7 +67,11 @@ def option_schemas(loader_options: Mapping[str, object]) -> dict[str, Schema]:
             schemas[field.name] = {"type": "number", "minimum": 0, "maximum": LARGEST, "default": 0}
         else:
             schemas[field.name] = _of_value(default)
-    return schemas | {name: _of_value(default) for name, default in loader_options.items()}
+    return schemas | {
+        name: _of_value(default)
+        for name, default in loader_options.items()
+        if isinstance(default, (bool, int, float)) or name.endswith("password")
+    }
 
 
 def _of_value(default: object) -> Schema:
