@@ -13,6 +13,7 @@ from omnichunk.cli_check import check_command
 from omnichunk.cli_eval import eval_command
 from omnichunk.cli_inspect import add_commands
 from omnichunk.cli_serve import serve_command
+from omnichunk.cli_store import add_store_commands
 
 app = typer.Typer(
     add_completion=False,
@@ -24,6 +25,7 @@ add_commands(app)
 app.command("check")(check_command)
 app.command("eval")(eval_command)
 app.command("serve")(serve_command)
+add_store_commands(app)
 
 
 def main() -> NoReturn:

@@ -8,12 +8,24 @@ import shutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import odd_text
 
 from omnichunk import Chunker, ChunkStore, LoadError, OptionError, StoreError, chunk_diff, stable_chunk_id
+from support import odd_text
 
 SMALL = {"max_chunk_size": 80, "min_chunk_size": 1}
-MAIN = "def first(x):\n    return x + 1\n\n\ndef second(y):\n    return y * 2\n\n\nclass Third:\n    def parseHttpRequest(self):\n        return 3\n"  # fmt: skip
+MAIN = """\
+def first(x):
+    return x + 1
+
+
+def second(y):
+    return y * 2
+
+
+class Third:
+    def parseHttpRequest(self):
+        return 3
+"""
 NOTES = "# Trip\n\nWe left at dawn, crème brûlée in the bag.\n\n## Day two\n\nRain. 数据库很好。\n"
 
 
@@ -174,7 +186,7 @@ def test_a_file_that_still_exists_is_never_deleted(project, store):
 
 def test_a_failed_scan_owns_nothing(project, store):
     (project / "broken.py").write_bytes(b"x = '\xff\xfe\xfa'\n")
-    with pytest.raises(StoreError, match="broken.py.*Nothing of this sync was stored"):
+    with pytest.raises(StoreError, match=r"broken.py.*Nothing of this sync was stored"):
         store.sync(project, **SMALL)
     assert state(store) == []
     (project / "broken.py").unlink()
@@ -302,7 +314,10 @@ def test_search_tells_where_the_words_are(project, store):
     assert store.search("return", language="python") == store.search("return")
 
 
-@pytest.mark.parametrize("query", ["", " ", "!", '"', '""', "*", "'", "a' | 'b", "NOT", "AND (", "text:x", "a*b", "\0", "((", "x AND"])  # fmt: skip
+ODD = ["", " ", "!", '"', '""', "*", "'", "a' | 'b", "NOT", "AND (", "text:x", "a*b", "\0", "((", "x AND"]
+
+
+@pytest.mark.parametrize("query", ODD)
 def test_no_query_is_a_syntax_error(project, store, query):
     store.sync(project, **SMALL)
     store.search(query)
@@ -341,7 +356,7 @@ def test_options_go_over_those_of_the_chunker(project, store):
     store.sync(project, chunker=chunker, context_mode="none")
     assert state(store) == expected(project, context_mode="none", **SMALL)
     assert store.sync(project, chunker=chunker.with_options(context_mode="none")).files_skipped == 2
-    with pytest.raises(OptionError, match="must be a Chunker|a Chunker, or None"):
+    with pytest.raises(OptionError, match="a Chunker, or None"):
         store.sync(project, chunker="quick")
     with pytest.raises(TypeError, match="max_chunk_sise"):
         store.sync(project, max_chunk_sise=3)

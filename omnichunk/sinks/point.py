@@ -66,7 +66,11 @@ def metadata(chunk: Chunk) -> dict[str, Any]:
         "line_start": chunk.line_range.start,
         "line_end": chunk.line_range.end,
     }
-    place = {k: v for k, v in context.format_metadata.items() if isinstance(v, (str, int, float)) and k not in said}
+    place = {
+        name: value
+        for name, value in context.format_metadata.items()
+        if isinstance(value, (str, int, float)) and name not in said and name != "parser_backend"
+    }
     return {k: clean(v) if isinstance(v, str) else v for k, v in {**place, **said}.items()}
 
 
