@@ -91,3 +91,14 @@ def test_an_edit_stays_local(index):
     functions[index] += "    # one more line\n"
     after = {c.text for c in Chunker(max_chunk_size=500).chunk("a.py", "\n\n".join(functions))}
     assert len(before - after) <= 3
+
+
+@pytest.mark.parametrize(("limit", "sentences"), [(100, 6), (256, 20), (20, 3), (50, 12)])
+def test_an_only_child_that_costs_more_than_its_surroundings_is_divided(limit, sentences):
+    """Estimates from cheap text nearby say that it fits; only counting tells, and an item holds but one paragraph."""
+    cheap = "".join(f"- [word {i}](https://example.org/{i}) and more of it\n" for i in range(300))
+    dear = "- " + "한국어 문장이 여기에 있습니다. " * sentences + "\n\n"
+    text = cheap + dear * 4 + cheap
+    made = Chunker(size_unit="tokens", tokenizer="approximate", max_chunk_size=limit).chunk("a.md", text)
+    assert all(c.metadata["budget"]["size"] <= limit for c in made)
+    assert "".join("".join(c.text for c in made).split()) == "".join(text.split())

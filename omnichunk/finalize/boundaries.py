@@ -113,13 +113,16 @@ class Boundaries:
         """
         if atom.parts:
             return [atom._replace(end=atom.parts[0].end, parts=()), *atom.parts[1:]]
-        children = self._tree.open(atom.span) if atom.whole else ()
-        if children:
+        parts = [atom]
+        while len(parts) == 1 and parts[0].whole and (children := self._tree.open(parts[0].span)):
+            # An only child may be all there is of its parent, and then it is the one to be divided.
             budget = self._budget / excess
-            parts = list(self._walk(self._opened(atom, children, budget), budget))
-        else:
-            parts = list(self._leaf(atom, self._budget, counted=True))
-        if len(parts) == 1 and parts[0].whole == atom.whole and self._policy != "preserve":
+            parts = list(self._walk(self._opened(parts[0], children, budget), budget))
+            if len(parts) == 1 and parts[0].parts:
+                return self.divide(parts[0], excess)
+        if len(parts) == 1:
+            parts = list(self._leaf(parts[0], self._budget, counted=True))
+        if len(parts) == 1 and (parts[0].start, parts[0].end) == (atom.start, atom.end) and self._policy != "preserve":
             raise self._indivisible(atom)
         return parts
 
