@@ -27,7 +27,7 @@ def eval_command(
     offsets: Annotated[
         str, typer.Option(help="Unit of start and end: chars (code points) or bytes (UTF-8).")
     ] = "chars",
-    retriever: Annotated[str, typer.Option(help='bm25, or a plugin\'s: "NAME: option=value, …".')] = "bm25",
+    retriever: Annotated[str, typer.Option(help='bm25, an embedder, "model2vec: model=DIR", or a plugin\'s.')] = "bm25",
     budget: Annotated[int, typer.Option(min=0, help="What is read for a question, at most.")] = 4000,
     size_unit: Annotated[str, typer.Option(help="Unit of the budget: chars, nws or tokens.")] = "chars",
     tokenizer: Annotated[str | None, typer.Option(help="A name, a tokenizer.json, or approximate.")] = None,

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from omnichunk import (
     Configuration,
     Corpus,
+    Embedder,
     LoadError,
     MissingDependencyError,
     OptionError,
@@ -362,6 +363,28 @@ def test_a_plugin_brings_a_retriever():
     for options in ({"broken": True}, {"wrong": 1}):
         with pytest.raises(PluginError, match=r"plugin grepper: the retriever grep raised (KeyError|TypeError)"):
             evaluate(corpus, questions, retriever="grep", retriever_options=options)
+
+
+class Embedding:
+    @hookimpl
+    def omnichunk_embedders(self):
+        return [Embedder("letters", lambda model: letters)]
+
+
+def test_an_embedder_is_a_retriever_by_its_name():
+    registry = PluginRegistry()
+    registry.register(Embedding(), "letters")
+    corpus, questions = made_corpus(1, 3, registry)
+    report = evaluate(corpus, questions, retriever="letters", retriever_options={"model": "none"})
+    assert report.retriever == "letters"
+    assert (
+        report.results[0].values
+        == evaluate(corpus, questions, retriever=embedding_retriever(letters)).results[0].values
+    )
+    with pytest.raises(OptionError, match="the embedder letters needs a model"):
+        evaluate(corpus, questions, retriever="letters")
+    with pytest.raises(OptionError, match='did you mean "letters"'):
+        evaluate(corpus, questions, retriever="lettres")
 
 
 @pytest.mark.parametrize(

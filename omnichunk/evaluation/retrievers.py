@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from omnichunk.collect import label, told
 from omnichunk.embedding.calling import call
+from omnichunk.embedding.opening import open_embedder
 from omnichunk.embedding.vectors import unit_rows
 from omnichunk.errors import ChunkingError, EmbeddingError, OptionError, PluginError, missing, suggestion
 from omnichunk.source.words import WORD
@@ -89,13 +90,20 @@ def _best(scores: Any, limit: int, least: float = 0.0) -> list[Found]:
 
 
 def named(registry: PluginRegistry, name: str, options: Mapping[str, Any]) -> Index:
-    """The retriever that is declared as ``name``, made with ``options``.
+    """The retriever that is declared as ``name``, made with ``options``; or that of the embedder called so, see
+    ``open_embedder``, one of whose options is ``model``.
 
-    Raises OptionError with a suggestion when there is none. What it raises becomes a PluginError that names it.
+    Raises OptionError with a suggestion when there is none. What a declared one raises becomes a PluginError that names it.
     """
     declared: Mapping[str, Retriever] = registry.declared("retrievers")
+    embedders = registry.embedders()
+    if name not in declared and name in embedders:
+        if "model" not in options:
+            raise OptionError(f'retriever: the embedder {name} needs a model, as in "{name}: model=…".')
+        return embedding_retriever(open_embedder(name, registry=registry, **options))
     if name not in declared:
-        raise OptionError(f'retriever: there is none called "{name}"{suggestion(name, declared) or "."}')
+        hint = suggestion(name, [*declared, *embedders]) or "."
+        raise OptionError(f'retriever: there is none called "{name}"{hint}')
     who = f"{label(registry.provenance('retrievers', name))}: the retriever {name}"
     index = _guarded(declared[name].make, who)(**options)
 

@@ -181,7 +181,7 @@ def evaluate(
     Context in payloads takes room and is no retrieved text. A question for which nothing is found has 0 in all metrics;
     one without gold cannot be made. Each mean is over all questions, with a bootstrap interval, and so is its difference
     to that of the first configuration. Everything is the same in every run, as far as ``retriever`` is: the name of one
-    that is declared (``bm25`` is built in), made with ``retriever_options``, or an `Index`.
+    that is declared (``bm25`` is built in) or of an embedder, made with ``retriever_options``, or an `Index`.
 
     Raises OptionError for values that cannot work, PluginError for what a retriever finds and cannot have found, and for
     a declared one that fails; exceptions of a function given as ``retriever`` propagate.
