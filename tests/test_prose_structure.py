@@ -357,6 +357,7 @@ ADVERSARIAL = [
     "#+begin_a\n" * N + "#+end_z\n" * N, "* " + "*a " * N, "".join("-" * (4 + i) + "\n" for i in range(800)),
     "[a]\n" * N + "----\n", "|===\n|a |b\n\n" * N, "|===\n|a |b\n\n" + "|x\n" * N + "|===\n",
     "#+name: x\n" * N + "|a|\n",
+    "|===\n" + "|" * 20 * N + "\n|===\n", "|" * 20 * N, "+-+\n" + "|" * 20 * N, "= =\n" + "x" * 20 * N,
     "* a\n:PROPERTIES:\n" * N, ".. list-table::\n\n   * - x\n" * N,
     "10:00:00 x\ny\n" * N, "a\n===\n" * N, "\n" * N, " \n" * N, "*" * N,
 ]  # fmt: skip

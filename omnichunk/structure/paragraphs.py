@@ -9,7 +9,7 @@ from itertools import pairwise
 from omnichunk.model.span import Glue, Span, Strength
 
 _BLANK = re.compile(r"\n(?:[ \t\r\f\v]*\n)+")
-_LINE = re.compile(r"[^\n]*\S[^\n]*\n")
+_LINE = re.compile(r"\S[^\n]*(?:\n|\Z)")
 _BULLET = re.compile(r"[ \t]*(?:[-+•◦‣]|\*{1,6}|\.{1,6}|\(?(?:\d{1,9}|[A-Za-z]|[ivxIVX]{1,6})[.)])[ \t]+\S")
 _ITEM = re.compile(rf"^{_BULLET.pattern}", re.MULTILINE)
 

@@ -77,7 +77,7 @@ _ADOC_ABOVE = re.compile(r"(?:\[[^\n]*\]|\.[^\s.][^\n]*)[ \t\r]*")
 _ADOC_SOURCE = re.compile(r"\[(?:source|,)[%\w]*,? *([\w+#-]+)")
 _ADOC_CELL = re.compile(r"^[\w.+*<^>]{0,12}\|", re.MULTILINE)
 _ADOC_COLUMNS = re.compile(r"cols=(?:\"([^\"\n]{1,300})\"|(\d{1,3}))")
-_ADOC_HEADER = re.compile(r"[^\n]*\n[^\n]*\S[^\n]*\n(?=[ \t\r]*\n)")
+_ADOC_HEADER = re.compile(r"[^\n]*\n(?=[ \t\r]*\S)[^\n]*\n(?=[ \t\r]*\n)")
 
 
 def org_spans(request: StructureRequest) -> Structure:

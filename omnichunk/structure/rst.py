@@ -35,7 +35,7 @@ _GRID = re.compile(r"\+(?:[-=]+\+)+[ \t\r]*$", re.MULTILINE)
 _SIMPLE = re.compile(r"=+(?:[ \t]+=+)+[ \t\r]*$", re.MULTILINE)
 _HEADER_RULE = re.compile(r"^[ \t]*\+(?:=+\+)+[ \t\r]*\n", re.MULTILINE)
 _RULE = re.compile(r"^[ \t]*\+(?:[-=]+\+)+[ \t\r]*\n", re.MULTILINE)
-_LINE = re.compile(r"[^\n]*\S[^\n]*\n")
+_LINE = re.compile(r"\S[^\n]*(?:\n|\Z)")
 _OPTIONS = re.compile(r"(?:[ \t]+:[^\n]*\n|[ \t]*\r?\n)*")
 _CODE = frozenset(("code", "code-block", "sourcecode", "literalinclude", "highlight", "parsed-literal", "doctest",
                    "testcode", "raw", "math", "productionlist", "graphviz", "mermaid", "prompt"))  # fmt: skip
