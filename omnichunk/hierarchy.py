@@ -111,14 +111,14 @@ class ChunkTree:
             for i in chosen[level]:
                 chunk = self._levels[level][i]
                 above = self._inside(level + 1, chunk)
-                held[above] = held.get(above, 0) + len(chunk.text.strip())
-            chosen[level + 1] |= {i for i, size in held.items() if size >= share * len(larger[i].text.strip())}
+                held[above] = held.get(above, 0) + chunk.nws_count
+            chosen[level + 1] |= {i for i, size in held.items() if size >= share * larger[i].nws_count}
         kept: list[Chunk] = []
         for level, indices in enumerate(chosen):
             for i in indices:
                 chunk = self._levels[level][i]
-                above = range(level + 1, self.level_count)
-                if not any(self._inside(higher, chunk) in chosen[higher] for higher in above):
+                higher = range(level + 1, self.level_count)
+                if not any(self._inside(level, chunk) in chosen[level] for level in higher):
                     kept.append(chunk)
         return sorted(kept, key=lambda chunk: chunk.byte_range)
 

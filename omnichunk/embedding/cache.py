@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import count, islice
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from omnichunk.embedding.calling import beside_a_loop, call
 from omnichunk.embedding.vectors import numpy, unit_rows
@@ -143,6 +143,7 @@ def _batches(keys: list[bytes]) -> Iterator[list[bytes]]:
         yield batch
 
 
-def _table(rows: list[bytes]) -> Any:
+def _table(rows: list[bytes]) -> Rows:
     np = numpy()
-    return np.frombuffer(b"".join(rows), dtype=np.float32).reshape(len(rows), -1)
+    table: Rows = np.frombuffer(b"".join(rows), dtype=np.float32).reshape(len(rows), -1)
+    return table

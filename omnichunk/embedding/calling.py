@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from threading import Lock, Thread
-from typing import Any
+from typing import Any, TypeVar
 
-from omnichunk.model.semantic import EmbedFunction
+T = TypeVar("T")
 
 LOOP: ContextVar[asyncio.AbstractEventLoop | None] = ContextVar("omnichunk_loop", default=None)
 """The caller's event loop, in threads that work beside it; what is async runs there, where its clients belong."""
@@ -18,13 +18,13 @@ _own: asyncio.AbstractEventLoop | None = None
 _making = Lock()
 
 
-def call(embed: EmbedFunction, texts: list[str]) -> Any:
-    """What ``embed(texts)`` returns, awaited if need be. Its exceptions propagate.
+def call(embed: Callable[[T], Any], given: T) -> Any:
+    """What ``embed(given)`` returns, awaited if need be. Its exceptions propagate.
 
     Without a loop of the caller's, an async function runs on one that lives in a thread as long as the process, so that
     connections it keeps stay good between calls.
     """
-    answer = embed(texts)
+    answer = embed(given)
     return _awaited(answer) if inspect.isawaitable(answer) else answer
 
 

@@ -27,4 +27,5 @@ def open_embedder(name: str, model: str, *, registry: PluginRegistry | None = No
         inspect.signature(make).bind(model, **options)
     except TypeError as error:
         raise OptionError(f"open_embedder(): {name}: {error}.") from None
-    return make(model, **options)
+    embed: EmbedFunction = make(model, **options)
+    return embed

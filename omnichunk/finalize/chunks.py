@@ -31,7 +31,9 @@ class Finisher:
         parents: Sequence[Sequence[Chunk]] = (),
     ) -> None:
         self.text = text
-        self._parents = [([p.byte_range.start for p in level], [stable_chunk_id(p) for p in level]) for level in parents]
+        self._parents = [
+            ([p.byte_range.start for p in level], [stable_chunk_id(p) for p in level]) for level in parents
+        ]
         self._source = source
         self.contexts = contexts
         self._sizer = sizer

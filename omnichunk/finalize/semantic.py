@@ -28,11 +28,14 @@ Embed = Callable[[list[str]], Any]
 
 WORTH = 4.0  # of a clear change: more than any two chunks lose by being small, so it is a cut at every budget
 LEAST = 0.15  # share of it for a change that is just one
-CLEAR = 0.5  # standard deviations above the mean depth of the document
+# Standard deviations above the mean depth of the document. MiniLM, texts joined from six sources, windows of 3: topics of
+# 6 to 12 sentences are found with F = 0.60 at 0.5 and 0.67 at 1, of 3 to 5 with 0.71 and 0.68.
+CLEAR = 0.75
 FLAT = 0.02  # depths below this are noise of the model
 _DEAR = {Strength.SECTION: 1.3, Strength.BLOCK: 1.1}  # a change at a boundary of the structure counts for more
 _DIGITS = 4  # of similarities: what differs less may differ between two machines
-_ROWS = 2048  # gaps whose windows are added up at once
+_ROWS = 256  # gaps whose windows are added up at once, in the cache of the processor
+_NOTHING = 1e-9  # length of the sum of a window whose vectors are zero
 _LONGEST = 2000  # code points of a unit that are embedded; models read no more
 _PROSE = frozenset(
     ("document", "part", "section", "paragraph", "item", "quote", "element", "text")
@@ -172,9 +175,12 @@ def _similarities(rows: Any, units: Sequence[Unit], window: int) -> list[float]:
             middle = sums[gaps - low]
             before = middle - sums[np.maximum(gaps - window, first) - low]
             after = sums[np.minimum(gaps + window, last) - low] - middle
-            lengths = np.sqrt((before * before).sum(axis=1) * (after * after).sum(axis=1))
+            products = np.einsum("ij,ij->i", before, before) * np.einsum("ij,ij->i", after, after)
+            lengths = np.sqrt(products)
             # Where a side says nothing (zero vectors) there is no reason to see a change.
-            cosine = np.where(lengths > 1e-9, (before * after).sum(axis=1) / np.maximum(lengths, 1e-9), 1.0)
+            cosine = np.where(
+                lengths > _NOTHING, np.einsum("ij,ij->i", before, after) / np.maximum(lengths, _NOTHING), 1.0
+            )
             similar[start:stop] = np.round(cosine, _DIGITS)
     found: list[float] = similar.tolist()
     return found
