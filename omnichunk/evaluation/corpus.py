@@ -86,6 +86,8 @@ class Corpus:
     ) -> Corpus:
         """The corpus of files and folders; ``which``: ``glob``, ``exclude`` and what else ``find_files`` takes.
 
+        All is read and chunked in this process, without the limits of workers: meant for files that are trusted.
+
         ``loading``: options of ``Chunker`` that concern loading (``language``, ``loader``, those of loaders). A file of a
         folder that cannot be loaded is left out with its reason. Raises LoadError for a file that was named and cannot be
         loaded, OptionError when nothing is left.
