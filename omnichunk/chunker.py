@@ -251,11 +251,11 @@ class Chunker:
         row = named_sink(where, adapter, self.registry).row or (lambda point: point)
         start = upsert.Cursor.read(after)
         engine = self.with_options(**options) if options else self
-        if os.path.isdir(path):
+        if os.path.isfile(path):
+            results = engine.iter_batch([{"filepath": path, "encoding": encoding}])
+        else:
             skip = start.passed if start else None
             results = engine.iter_directory(path, glob, exclude, concurrency, encoding, include_hidden, skip=skip)
-        else:
-            results = engine.iter_batch([{"filepath": path, "encoding": encoding}])
         return upsert.batches(results, embed_fn, row, batch_size, start)
 
     def batch(self, items: Iterable[Mapping[str, Any]], concurrency: int = 1, **how: Any) -> list[FileResult]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omnichunk import Chunker, ChunkStore, OptionError, PluginRegistry, Sink, hookimpl, stable_chunk_id
+from omnichunk import Chunker, ChunkStore, LoadError, OptionError, PluginRegistry, Sink, hookimpl, stable_chunk_id
 
 SMALL = {"max_chunk_size": 40, "min_chunk_size": 1}
 
@@ -221,6 +221,8 @@ def test_a_single_file_and_the_filters(folder):
     chunker = Chunker()
     (batch,) = chunker.stream_upsert(folder / "a.md", embed, max_chunk_size=40, min_chunk_size=1)
     assert list(batch.chunks) == chunker.chunk_file(folder / "a.md", max_chunk_size=40, min_chunk_size=1)
+    with pytest.raises(LoadError, match="nowhere"):
+        chunker.stream_upsert(folder / "nowhere", embed)
     batches = chunker.stream_upsert(folder, embed, glob="*.md", exclude="b*")
     assert {c.context.filepath for b in batches for c in b.chunks} == {str(folder / "a.md"), str(folder / "z.md")}
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnichunk import Chunker, ChunkStore, LoadError, OptionError, StoreError, chunk_diff, stable_chunk_id
+from omnichunk.store.rows import chunk_of, digest_of, rows_of
+from omnichunk.store.words import terms
 from support import odd_text
 
 SMALL = {"max_chunk_size": 80, "min_chunk_size": 1}
@@ -386,7 +389,29 @@ def test_any_text_comes_back_as_it_was(tmp_path_factory, texts):
             chunks = Chunker(**SMALL).chunk_file(os.path.realpath(path))
             assert state(store) == chunks
             for chunk in chunks:
-                store.search(chunk.text)
+                found = [hit.chunk for hit in store.search(chunk.text, limit=100)]
+                assert chunk in found or not terms(chunk.text)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["a", "a\0", "b"]), st.sampled_from(["", "x ", "a"]), st.booleans()), max_size=5)
+)
+def test_rows_hold_all_of_a_chunk(kinds):
+    """Whatever the chunks of a file have in common, and however their payloads are made of their texts."""
+    (chunk,) = Chunker().chunk("a.md", "# Title\n\nText.\n")
+    chunks = [
+        replace(chunk, text=text, contextualized_text=head + text if ends else text + head + "!", index=number)
+        for number, (text, head, ends) in enumerate(kinds)
+    ]
+    shared, made = rows_of(chunks)
+    assert [chunk_of(row.text, row.record, shared) for row in made] == chunks
+    assert all(digest_of(row.record, shared) == row.digest and "\0" not in row.text + row.record for row in made)
+
+
+def test_metadata_that_cannot_be_stored_is_told():
+    (chunk,) = Chunker().chunk("a.md", "Text.\n")
+    with pytest.raises(StoreError, match="its metadata cannot be stored"):
+        rows_of([replace(chunk, metadata={**chunk.metadata, "x": object()})])
 
 
 def test_odd_text_in_postgres(tmp_path, postgres):

@@ -17,6 +17,7 @@ from omnichunk import Chunker, ChunkStore, OptionError, StoreError
 from omnichunk.store import database as tables
 from omnichunk.store import sqlite
 
+KILLS = int(os.environ.get("KILLS", "4"))
 SMALL = {"max_chunk_size": 60, "min_chunk_size": 1}
 CHILD = """
 import sys
@@ -59,7 +60,7 @@ def test_killed_syncs_leave_the_last_good_state(database, tmp_path):
         running.communicate()
         dice = random.Random(7)
         kept = 0
-        for number in range(1, 7):
+        for number in range(1, 1 + KILLS):
             version(root, number)
             before = list(store.export())
             running = child(root, database)

@@ -51,7 +51,9 @@ class PgvectorSink:
                     cursor.executemany(self._insert(), fresh)
                     cursor.executemany(self._update(), kept)
                     asked = self._sql("SELECT id FROM {table} WHERE id = ANY(%s)")
-                    there = {name for (name,) in cursor.execute(asked, [[row["id"] for row in kept]])} if kept else set()
+                    there = (
+                        {name for (name,) in cursor.execute(asked, [[row["id"] for row in kept]])} if kept else set()
+                    )
                     return [row["id"] for row in kept if row["id"] not in there]
         except self._pg.Error as error:
             raise StoreError(f"the pgvector sink: {' '.join(str(error).split())}") from error

@@ -66,6 +66,11 @@ class Diffs(Sequence[FileDiff]):
     def __iter__(self) -> Iterator[FileDiff]:
         return (change.made() for change in self._changes)
 
+    def __eq__(self, other: object) -> bool:
+        return list(self) == list(other) if isinstance(other, Sequence) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
     def __repr__(self) -> str:
         return f"<differences of {len(self)} files>"
 

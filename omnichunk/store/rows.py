@@ -30,7 +30,7 @@ class Row(NamedTuple):
     ``place``: where it is, as `ChunkDiff.moved` compares it. ``digest``: of everything but text and payload; it tells
     whether the place or the context of a chunk has changed.
     ``text``: the slice, with U+FFFD for NUL, which PostgreSQL has no form for. ``record``: all the rest that is not the
-    same in the first chunk of the file, as JSON.
+    same in all chunks of the file, as JSON.
     """
 
     position: int
@@ -98,7 +98,7 @@ def outcome(result: FileResult) -> Outcome:
 
 
 def rows_of(chunks: Sequence[Chunk]) -> tuple[str, tuple[Row, ...]]:
-    """The chunks of a file as rows, and what is said of it once, as JSON: half of a record is the same in all of them.
+    """The chunks of a file as rows, and what is said of it once, as JSON: what the first and the last have in common.
 
     Raises StoreError for metadata that JSON has no form for.
     """
@@ -106,10 +106,10 @@ def rows_of(chunks: Sequence[Chunk]) -> tuple[str, tuple[Row, ...]]:
         return "{}", ()
     try:
         told = [_told(chunk) for chunk in chunks]
-        first = told[0]
-        common = {**first, "context": {**first["context"]}}
-        for own in ("byte_range", "line_range", "head", "payload", "text"):
-            common.pop(own, None)
+        first, last = told[0], told[-1]
+        common = {**_common(first, last), "context": _common(first["context"], last["context"])}
+        for sometimes in ("head", "payload", "text"):
+            common.pop(sometimes, None)
         shared = _encode(common)
         return shared, tuple(_row(chunk, data, common, shared) for chunk, data in zip(chunks, told))
     except (TypeError, ValueError, RecursionError) as error:
@@ -145,6 +145,11 @@ def _row(chunk: Chunk, data: dict[str, Any], common: dict[str, Any], shared: str
         chunk.text.replace("\0", "\ufffd"),
         record,
     )
+
+
+def _common(data: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    lacking = object()
+    return {name: value for name, value in data.items() if other.get(name, lacking) == value}
 
 
 def _beyond(data: dict[str, Any], common: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
+from contextlib import closing
 from dataclasses import dataclass, field
 from time import perf_counter, time_ns
 from typing import Any, NamedTuple
@@ -51,14 +52,15 @@ class Scan:
         whose = encodable(self.chunker.options.source_id or "")
         return json.dumps([self.chunker.config_fingerprint, self.encoding or "", whose])
 
-    def outcomes(self, skip: Callable[[str], bool]) -> Iterator[Outcome]:
+    def outcomes(self, skip: Callable[[str], bool]) -> Generator[Outcome, None, None]:
         """What becomes of each file that was asked for and that ``skip`` is not true for."""
         if os.path.isdir(self.root):
-            return self.chunker.iter_directory(
+            yield from self.chunker.iter_directory(
                 self.root, **self.which, encoding=self.encoding, skip=skip, convert=outcome, **self.how
             )
-        items = [] if skip(self.root) else [{"filepath": self.root, "encoding": self.encoding}]
-        return self.chunker.iter_batch(items, convert=outcome, **self.how)
+        elif not skip(self.root):
+            item = {"filepath": self.root, "encoding": self.encoding}
+            yield from self.chunker.iter_batch([item], convert=outcome, **self.how)
 
 
 class Known(NamedTuple):
@@ -108,13 +110,14 @@ class _Sync:
             self.known[row[1]] = Known(*row)
 
     def run(self) -> None:
-        for done in self.scan.outcomes(self.unchanged):
-            if done.outcome == "ok":
-                self.write(done)
-            elif done.outcome == "failed":
-                raise StoreError(f"{done.error} Nothing of this sync was stored; repair or exclude the file.")
-            elif done.error != "not wanted":
-                self.leave_out(done)
+        with closing(self.scan.outcomes(self.unchanged)) as outcomes:
+            for done in outcomes:
+                if done.outcome == "ok":
+                    self.write(done)
+                elif done.outcome == "failed":
+                    raise StoreError(f"{done.error} Nothing of this sync was stored; repair or exclude the file.")
+                elif done.error != "not wanted":
+                    self.leave_out(done)
         self.own()
         if self.altered:
             self.session.rows("UPDATE collection SET generation = generation + 1 WHERE id = ?", self.collection)

@@ -19,10 +19,8 @@ LONGEST = 64
 _ALONE = (
     "\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
-_SINGLE = re.compile(f"[{_ALONE}]")
 _DIACRITIC = re.compile("[\u0300-\u036f]+")
 _ASCII = re.compile("[a-z0-9]+")
-_WORD = re.compile(r"[^\W_]+")
 _TOKEN = re.compile(rf"[{_ALONE}]|[^\W_{_ALONE}]+")
 _NAME = re.compile(r"[A-Za-z0-9]{3,}")
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
@@ -42,7 +40,8 @@ def words(text: str) -> list[str]:
         found = _ASCII.findall(text.lower())
     else:
         plain = _DIACRITIC.sub("", normalize("NFKD", text.casefold()))
-        found = _pattern(frozenset(plain)).findall(_SINGLE.sub(r" \g<0> ", normalize("NFC", plain)))
+        plain = normalize("NFC", plain)
+        found = _pattern(frozenset(plain)).findall(plain)
     return [word[:LONGEST] for word in found]
 
 
@@ -50,7 +49,7 @@ def words(text: str) -> list[str]:
 def _pattern(characters: frozenset[str]) -> re.Pattern[str]:
     """A word of a text that has ``characters``: vowel signs and other marks belong to it, which ``\\w`` leaves out."""
     marks = "".join(sorted(c for c in characters if not c.isascii() and category(c)[0] == "M"))
-    return re.compile(rf"(?:[^\W_]|[{marks}])+") if marks else _WORD
+    return re.compile(rf"[{_ALONE}]|(?:[^\W_{_ALONE}]|[{marks}])+") if marks else _TOKEN
 
 
 def parts(text: str) -> list[str]:
@@ -67,12 +66,8 @@ def _several(name: str) -> list[str]:
 
 def terms(query: str) -> list[Term]:
     """What ``query`` asks for: words, ``"several words"`` that follow each other, and ``beginning*``."""
-    found = []
-    for piece in _PIECE.finditer(query):
-        within = words(piece[0])
-        if within:
-            found.append(Term(tuple(within), piece[0].endswith("*")))
-    return found
+    pieces = ((words(piece[0]), piece[0].endswith("*")) for piece in _PIECE.finditer(query))
+    return [*dict.fromkeys(Term(tuple(within), prefix) for within, prefix in pieces if within)]
 
 
 def matches(text: str, wanted: Iterable[Term]) -> Iterator[tuple[int, int]]:
