@@ -144,7 +144,7 @@ def test_overlap_is_less_than_the_maximum(overlap, maximum):
         ("chunk_overlap", 'did you mean "overlap"?'),
         ("pdf_pasword", 'did you mean "pdf_password"?'),
         ("_precomputed_nws_cumsum", "fields of ChunkOptions"),
-        ("semantic_threshold_k", "fields of ChunkOptions"),
+        ("semantic_threshold_k", 'did you mean "semantic_threshold"?'),
     ],
 )
 @pytest.mark.parametrize("base", [None, ChunkOptions()])
