@@ -10,7 +10,6 @@ import os
 import signal
 import stat
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -132,9 +131,9 @@ def destination(output: str | None, wanted: Callable[[], bool]) -> Iterator[Call
         return
     folder, name = os.path.split(target)
     with _termination_raised():
-        handle, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".part", dir=folder)
-        try:
-            with open(handle, "wb") as file:
+        temporary = os.path.join(folder, f".{name}.{os.getpid()}-{os.urandom(4).hex()}.part")
+        try:  # named before it is made: a signal may come in between
+            with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                 yield into(file)
             if wanted():
                 os.chmod(temporary, 0o666 & ~_umask() if mode is None else stat.S_IMODE(mode))

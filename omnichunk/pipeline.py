@@ -19,7 +19,7 @@ from omnichunk.finalize.packing import Packer
 from omnichunk.finalize.render import Fitter, Headers
 from omnichunk.finalize.semantic import shifts
 from omnichunk.model.chunk import Chunk
-from omnichunk.model.document import LoadedDocument, Source, SourceDescriptor, described, refuse_surrogates
+from omnichunk.model.document import LoadedDocument, Source, SourceDescriptor, described, refuse_surrogates, told
 from omnichunk.model.options import ChunkOptions
 from omnichunk.sizing import Sizer
 from omnichunk.source.positions import PositionIndex
@@ -71,7 +71,7 @@ def describe_source(name: str, loaded: LoadedDocument, options: ChunkOptions) ->
     """The descriptor every chunk of ``loaded`` carries."""
     metadata = dict(loaded.metadata)
     if loaded.warnings:
-        metadata["warnings"] = list(loaded.warnings)
+        metadata["warnings"] = told(loaded.warnings)
     return described(
         loaded.text,
         source_id=options.source_id or name,

@@ -52,8 +52,8 @@ CONFIGURATIONS: tuple[Mapping[str, Any], ...] = (
 )
 """The options every document is chunked with."""
 KINDS = (
-    "definition", "section", "heading", "entry", "element", "paragraph", "list", "item", "quote", "table", "row", "code",
-    "html", "comment", "import", "statement", "text",
+    "definition", "section", "heading", "entry", "element", "block", "paragraph", "list", "item", "quote", "table", "row",
+    "code", "html", "comment", "import", "statement", "text",
 )  # fmt: skip
 """What a span of a provider can be."""
 ODD_TEXTS = (

@@ -553,3 +553,9 @@ def test_lines_of_a_shell_in_python_are_no_syntax_errors():
     assert [e.name for e in chunk.context.entities] == ["f"]
     (modulo,) = Chunker().chunk("a.py", "x = (1\n% 3)\n")
     assert modulo.context.parse_errors == ()
+
+
+def test_statements_on_one_line_cost_no_more_than_their_number():
+    text = "a;" * 40_000
+    made = Chunker(coverage_policy="lossless").chunk("a.py", text)
+    assert "".join(c.text for c in made) == text

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from omnichunk import Chunker
 from omnichunk.model.declarations import StructureRequest
 from omnichunk.model.span import Glue, Span, Strength, Structure
 from omnichunk.structure.data import omnichunk_structure
@@ -304,3 +305,10 @@ HOSTILE = [
 @pytest.mark.parametrize(("language", "text"), HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_input_is_read_once(language: str, text: str) -> None:
     assert check(text, structure(language, text).spans, 0, len(text)) <= DEEPEST + 3
+
+
+def test_a_row_that_fits_is_not_cut_for_a_header_that_does_not():
+    row = ",".join(map(str, range(61))) + "\n"
+    text = "id," + ",".join(f"column_{i}" for i in range(60)) + "\n" + row * 4
+    made = Chunker(max_chunk_size=200).chunk("a.csv", text)
+    assert [c.text for c in made][-4:] == [row] * 4

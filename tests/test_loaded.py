@@ -174,3 +174,10 @@ def test_many_segments_cost_no_more_than_their_number():
     segments = tuple(FormatSegment(i * 10, i * 10 + 10, "prose", {"row": i}) for i in range(20_000))
     made = Chunker().chunk_loaded("a", LoadedDocument(line * 20_000, segments))
     assert made[-1].locate(len(made[-1].text) - 1).position == {"row": 19_999}
+
+
+def test_diagnostics_are_not_repeated_without_end():
+    loaded = LoadedDocument("Words. " * 900, warnings=tuple(f"page {i} is empty" for i in range(500)))
+    made = Chunker(max_chunk_size=100).chunk_loaded("a", loaded)
+    assert made[-1].context.parse_errors[-1] == "and 480 more diagnostics"
+    assert len(made[-1].context.parse_errors) == len(made[-1].source.metadata["warnings"]) == 21

@@ -170,7 +170,7 @@ def test_latex_blocks():
     section = spans_of("latex", LATEX)[-1]
     assert section.kind == "section"
     blocks = [s for s in section.children if s.kind != "paragraph"]
-    assert [s.kind for s in blocks] == ["heading", "element", "list", "code", "table"]
+    assert [s.kind for s in blocks] == ["heading", "block", "list", "code", "table"]
     assert blocks[1].glue is Glue.PREVIOUS
     assert [LATEX[s.start : s.start + 7] for s in blocks[2].children] == ["\\item a", "\\item b"]
     assert (blocks[3].detail.language, LATEX[slice(*blocks[3].detail.inner)]) == ("python", "x = 1\n")

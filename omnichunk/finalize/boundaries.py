@@ -202,7 +202,9 @@ class Boundaries:
         if children:
             stack += self._opened(atom, children, budget)
             return ()
-        return self._leaf(atom, budget - (0 if lead is None else at(start) - at(lead.start)))
+        if lead is None or lead.span.kind == "row":
+            return self._leaf(atom, budget)  # a row that fits is not cut for the sake of a header that hardly does
+        return self._leaf(atom, budget - (at(start) - at(lead.start)))
 
     def _crossing(self, start: int, end: int) -> Sequence[int]:
         """The cuts inside ``[start, end)``, apart from its start."""

@@ -13,6 +13,7 @@ from omnichunk.finalize.boundaries import NEXT
 from omnichunk.finalize.place import Place
 from omnichunk.finalize.render import key_path, signature
 from omnichunk.model.chunk import ByteRange, ChunkContext, EntityInfo, ImportInfo, LineRange, SegmentInfo, SiblingInfo
+from omnichunk.model.document import told
 from omnichunk.model.span import Span
 from omnichunk.source.positions import PositionIndex
 from omnichunk.structure.build import Segment, SpanTree
@@ -58,7 +59,7 @@ class Contexts:
         self._positions = positions
         self._entities: dict[int, EntityInfo] = {}
         self._imports = tuple(ImportInfo(name, source) for name, source in tree.imports)
-        self._errors = tuple(tree.errors)
+        self._errors = tuple(told(tree.errors))
         self._plain = not any(segment.metadata.keys() - {"parser_backend"} for segment in tree.segments)
         self._lock = Lock()  # chunks may be read from several threads, and positions remember the last answer
 

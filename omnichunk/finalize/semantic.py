@@ -38,9 +38,9 @@ _ROWS = 256  # gaps whose windows are added up at once, in the cache of the proc
 _NOTHING = 1e-9  # length of the sum of a window whose vectors are zero
 _LONGEST = 2000  # code points of a unit that are embedded; models read no more
 _PROSE = frozenset(
-    ("document", "part", "section", "paragraph", "item", "quote", "element", "text")
+    ("document", "part", "section", "paragraph", "item", "quote", "element", "block", "text")
 )  # with no spans inside
-_NESTING = frozenset(("document", "part", "section", "list", "quote", "element", "item", "run"))
+_NESTING = frozenset(("document", "part", "section", "list", "quote", "element", "block", "item", "run"))
 
 
 class Unit(NamedTuple):

@@ -174,6 +174,16 @@ def _check_blocks(loaded: LoadedDocument, name: str, need: Callable[[type, objec
         last = b.char_start
 
 
+TOLD = 20
+"""Diagnostics that a chunk repeats; more of them would make the output grow with their number times the chunks'."""
+
+
+def told(messages: Sequence[str]) -> list[str]:
+    """The first ``TOLD`` of ``messages``, and how many more there are; ``load_document`` gives all of a loader's."""
+    more = len(messages) - TOLD
+    return list(messages) if more <= 0 else [*messages[:TOLD], f"and {more} more diagnostics"]
+
+
 def refuse_surrogates(text: str, name: str) -> None:
     """Raise LoadError when ``text`` holds a lone surrogate, which has no UTF-8 form and so no byte range."""
     try:

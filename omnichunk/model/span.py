@@ -83,6 +83,7 @@ class Span:
     ``heading``     the heading itself, glued to what follows
     ``entry``       a key and its value (``name``: the key, ``[3]`` in arrays): key path
     ``element``     a markup element that is a container and no section
+    ``block``       a container of paragraphs that is neither: an environment, a directive
     ``paragraph list item quote table row code html comment import statement text``  as they say
     ``part``        a segment of a loaded document
 

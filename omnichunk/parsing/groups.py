@@ -116,21 +116,19 @@ def rows(kids: Sequence[Node], raw: bytes, start: int, *, blank: bool = False) -
     """
     find = raw.find
     begins = [kid.start_byte for kid in kids]
-    nodes: tuple[Node, ...] = ()
-    column = 0
+    first = column = 0
     several = False
-    for kid, begin, following in zip(kids, begins, [*begins[1:], -1]):
+    for i, (kid, begin, following) in enumerate(zip(kids, begins, [*begins[1:], -1])):
         end = kid.end_byte
-        nodes = (*nodes, kid) if nodes else (kid,)
         several = several or find(b"\n", begin, end - 1) >= 0
         if following < 0:
-            yield nodes, start, end, blank, several, False
+            yield tuple(kids[first:]), start, end, blank, several, False
             return
         after = end - 1 if end > begin else end
         if (raw[end] != NEWLINE or following == end) and find(b"\n", after, following) < 0:
             continue
-        yield nodes, start, end, blank, several, False
-        nodes = ()
+        yield (kid,) if first == i else tuple(kids[first : i + 1]), start, end, blank, several, False
+        first = i + 1
         several = False
         start = following - column  # statements mostly stand below each other; looking there is quicker than searching
         if start < end or raw[start - 1] != NEWLINE:

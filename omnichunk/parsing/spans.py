@@ -275,7 +275,7 @@ class Spans:
         lead: list[Row] = []
         run: list[Node] | None = None  # the nodes of the last span where it can be continued
         first, ends = 0, ""
-        tags, raw, char = self._tags, self._raw, self._char
+        tags, char = self._tags, self._char
         kinds, key = tags.rules, tags.key
         bound = False  # an attribute waits for its definition whatever blank lines come between
         high, low = (ITEM, LINE) if where == INSIDE else (BLOCK, ITEM)

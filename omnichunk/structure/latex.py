@@ -241,7 +241,7 @@ def _kind(name: str) -> str:
         return "list"
     if name in _TABULAR or name == "table":
         return "table"
-    return "quote" if name in ("quote", "quotation", "verse") else "element"
+    return "quote" if name in ("quote", "quotation", "verse") else "block"
 
 
 def _gap(text: str, start: int, end: int) -> tuple[list[Span], int]:

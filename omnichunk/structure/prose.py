@@ -110,7 +110,7 @@ def org_spans(request: StructureRequest) -> Structure:
             if closing is None or not closing[1]:
                 unclosed.append((start, f"#+begin_{m[3]} is never ended"))
                 continue
-            node = Node(_above(text, done, start, _ORG_ABOVE), closing.end(), _ORG_KINDS.get(named, "element"))
+            node = Node(_above(text, done, start, _ORG_ABOVE), closing.end(), _ORG_KINDS.get(named, "block"))
             done = node.end
             inside = _line_end(text, end)
             if named == "src" and (words := m[4].split()) and inside < closing.start():
@@ -152,7 +152,7 @@ def asciidoc_spans(request: StructureRequest) -> Structure:
             unclosed.append((start, f"block {mark} is never closed"))
             continue
         closing = places[at]
-        node = Node(start, _line_end(text, closing), _ADOC_KINDS.get(mark[0] if mark != "--" else "", "element"))
+        node = Node(start, _line_end(text, closing), _ADOC_KINDS.get(mark[0] if mark != "--" else "", "block"))
         node.start = _above(text, done, start, _ADOC_ABOVE)
         done = node.end
         if node.kind == "code":

@@ -228,7 +228,7 @@ class _Blocks:
             return Span(start, end, "code", detail=detail)
         if name in _TABLES:
             return self._directive_table(start, m.end(), body, end, name, m[2] or "")
-        span = Span(start, end, "element")
+        span = Span(start, end, "block")
         self._late(span, min(m.end() + 1, end))
         return span
 
