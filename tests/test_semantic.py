@@ -67,6 +67,11 @@ def test_a_change_near_a_paragraph_is_at_the_paragraph():
     assert texts_of(text) == [f"{CATS}A cat and a stock.\n\n", MONEY]
 
 
+def test_a_single_sentence_is_not_cut_off_its_paragraph():
+    text = f"{CATS}The stock fell.\n\n{MONEY}"
+    assert texts_of(text) == [f"{CATS}The stock fell.\n\n", MONEY]
+
+
 def test_a_topic_larger_than_the_budget_is_packed_as_always():
     text = CATS * 12 + MONEY * 12
     pieces = texts_of(text, max_chunk_size=120)

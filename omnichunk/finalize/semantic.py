@@ -32,10 +32,11 @@ LEAST = 0.15  # share of it for a change that is just one
 # 6 to 12 sentences are found with F = 0.60 at 0.5 and 0.67 at 1, of 3 to 5 with 0.71 and 0.68.
 CLEAR = 0.75
 FLAT = 0.02  # depths below this are noise of the model
-_DEAR = {Strength.SECTION: 1.3, Strength.BLOCK: 1.1}  # a change at a boundary of the structure counts for more
+_DEAR = {Strength.SECTION: 1.5, Strength.BLOCK: 1.25}  # a change at a boundary of the structure counts for more
 _DIGITS = 4  # of similarities: what differs less may differ between two machines
 _ROWS = 256  # gaps whose windows are added up at once, in the cache of the processor
 _NOTHING = 1e-9  # length of the sum of a window whose vectors are zero
+_SHORT = 40  # code points of a unit that counts in full; what says less tells less
 _LONGEST = 2000  # code points of a unit that are embedded; models read no more
 _PROSE = frozenset(
     ("document", "part", "section", "paragraph", "item", "quote", "element", "block", "text")
@@ -66,9 +67,11 @@ def shifts(tree: SpanTree, options: ChunkOptions, embed: Embed) -> dict[int, flo
     units = reader.read()
     if len(units) < 2 * options.semantic_min_sentences:
         return {}
-    rows = embed([_shown(tree.text, unit) for unit in units])
+    texts = [_shown(tree.text, unit) for unit in units]
+    weights = [min(1.0, len(text) / _SHORT) for text in texts]
+    similar = _similarities(embed(texts), weights, units, options.semantic_window)
     found: dict[int, float] = {}
-    for at, worth in _chosen(units, _similarities(rows, units, options.semantic_window), options):
+    for at, worth in _chosen(units, similar, options):
         found[units[at].start] = worth
     return _enclosed(found, reader.sections)
 
@@ -158,10 +161,14 @@ class _Reader:
         yield end
 
 
-def _similarities(rows: Any, units: Sequence[Unit], window: int) -> list[float]:
-    """Cosine similarity of up to ``window`` units before each unit and as many from it on; NaN before the first of a row."""
+def _similarities(rows: Any, weights: Sequence[float], units: Sequence[Unit], window: int) -> list[float]:
+    """Cosine similarity of up to ``window`` units before each unit and as many from it on; NaN before the first of a row.
+
+    ``rows``, ``weights``: of the units.
+    """
     np = import_module("numpy")
     similar = np.full(len(units), np.nan)
+    shares = np.array(weights)[:, np.newaxis]
     numbers = np.array([unit.row for unit in units])
     edges = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(units)]
     step = max(_ROWS, window)
@@ -170,7 +177,7 @@ def _similarities(rows: Any, units: Sequence[Unit], window: int) -> list[float]:
             stop = min(start + step, last)
             low, high = max(first, start - window), min(last, stop + window)
             sums = np.zeros((high - low + 1, rows.shape[1]))
-            np.cumsum(rows[low:high], axis=0, out=sums[1:])
+            np.cumsum(rows[low:high] * shares[low:high], axis=0, out=sums[1:])
             gaps = np.arange(start, stop)
             middle = sums[gaps - low]
             before = middle - sums[np.maximum(gaps - window, first) - low]
@@ -224,7 +231,7 @@ def _chosen(units: Sequence[Unit], similar: Sequence[float], options: ChunkOptio
     else:
         depths = [1 - value for value in similar]
         limit = 1 - options.semantic_threshold
-    scores = {i: depths[i] * _DEAR.get(units[i].strength, 1.0) for i in gaps if units[i].strength}
+    scores = _settled({i: depths[i] * _DEAR.get(units[i].strength, 1.0) for i in gaps if units[i].strength}, units)
     least = options.semantic_min_sentences
     edges = [0, *(i for i, value in enumerate(similar) if value != value and i), len(units)]
     taken = edges if least > 1 else []
@@ -241,6 +248,18 @@ def _chosen(units: Sequence[Unit], similar: Sequence[float], options: ChunkOptio
         for i in chosen:
             clear = (scores[i] - limit) / (usual - limit)
             yield i, WORTH * min(1.0, LEAST + (1 - LEAST) * clear)
+
+
+def _settled(scores: dict[int, float], units: Sequence[Unit]) -> dict[int, float]:
+    """``scores`` where a change that would cut a single sentence off a block is one at the edge of that block."""
+    settled = dict(scores)
+    for i, score in scores.items():
+        edges = [j for j in (i + 1, i - 1) if j in scores and units[j].strength >= Strength.BLOCK]
+        if edges and units[i].strength < Strength.BLOCK:
+            edge = max(edges, key=lambda j: scores[j])
+            settled[edge] = max(settled[edge], score)
+            del settled[i]
+    return settled
 
 
 def _enclosed(found: dict[int, float], sections: Sequence[tuple[int, int]]) -> dict[int, float]:
