@@ -73,8 +73,6 @@ class Settings:
 
 def application(service: Service, settings: Settings, gate: Gate) -> Starlette:
     """The application. It starts and ends the workers of ``service``."""
-    began = {"down": False}
-    service.metrics.gauges["shutting_down"] = lambda: int(began["down"])
 
     async def call(request: Request) -> Response:
         try:
@@ -91,9 +89,8 @@ def application(service: Service, settings: Settings, gate: Gate) -> Starlette:
         return Response(answer.body or None, answer.status, headers, JSON if answer.body else None)
 
     async def health(request: Request) -> Response:
-        state = {"status": "ok" if not began["down"] else "shutting down", "version": __version__,
-                 "workers": service.alive, "running": service.running}  # fmt: skip
-        return JSONResponse(state, 503 if began["down"] else 200)
+        state = {"status": "ok", "version": __version__, "workers": service.alive, "running": service.running}
+        return JSONResponse(state)
 
     async def numbers(request: Request) -> Response:
         return Response(service.metrics.text(), media_type=metrics.CONTENT_TYPE)
@@ -123,7 +120,6 @@ def application(service: Service, settings: Settings, gate: Gate) -> Starlette:
                 await stack.enter_async_context(manager.run())
             service.log.event("listening", url=settings.url(gate.port), endpoints=list(settings.endpoints))
             yield
-            began["down"] = True
 
     return Starlette(
         routes=routes, lifespan=lifespan, exception_handlers={Exception: failed},

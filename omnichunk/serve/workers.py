@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from omnichunk.serve.methods import FAILED
 from omnichunk.serve.roots import Roots
 from omnichunk.serve.worker import LENGTH, READY, RESULT
 
@@ -71,10 +72,13 @@ class Worker:
             reason = answer[1:].decode("utf-8", "replace")
         except asyncio.TimeoutError:
             reason = f"not ready after {START:g} seconds"
+        except WorkerGone as gone:
+            reason = str(gone)
         except BaseException:
             worker.kill()
             raise
         worker.kill()
+        await worker.process.wait()
         raise WorkerGone(reason)
 
     @property
@@ -129,6 +133,7 @@ class Workers:
         self._slots = asyncio.Semaphore(self.size)
         self._free: list[Worker] = []
         self._all: set[Worker] = set()
+        self._ending: set[asyncio.Task[int]] = set()
         self._closed = False
 
     @property
@@ -150,12 +155,11 @@ class Workers:
         async with self._slots:
             try:
                 worker = await self._worker()
-            except WorkerGone:
-                raise CallFailed(
-                    -32000, "No worker can be started; the service cannot answer now.", "workers"
-                ) from None
+            except WorkerGone as gone:
+                told = "No worker can be started; the service cannot answer now."
+                raise CallFailed(FAILED, told, "workers", str(gone)) from None
             answer = await self._answer(worker, message, seconds)
-        if answer[:1] == RESULT:
+        if answer[:1].upper() == RESULT:
             return answer[1:]
         raise CallFailed(**json.loads(answer[1:]))
 
@@ -164,7 +168,7 @@ class Workers:
             worker = self._free.pop()
             if worker.alive:
                 return worker
-            self._all.discard(worker)
+            self._end(worker)
         if self._closed:
             raise WorkerGone("the service is shutting down")
         worker = await Worker.started(self._setup, self._handles)
@@ -181,26 +185,34 @@ class Workers:
                 reason = "crashed"
                 answer = asking.result()
                 reason = ""
-                self._free.append(worker)
+                if answer[:1].islower():  # it has ended by itself
+                    self._end(worker)
+                else:
+                    self._free.append(worker)
                 return answer
-            raise CallFailed(-32000, f"It took longer than {seconds:g} seconds and was stopped.", "deadline")
+            raise CallFailed(FAILED, f"It took longer than {seconds:g} seconds and was stopped.", "deadline")
         except WorkerGone:
-            raise CallFailed(-32000, "The process that worked on it crashed, and was replaced.", "crashed") from None
+            raise CallFailed(FAILED, "The process that worked on it crashed, and was replaced.", "crashed") from None
         finally:
             if reason:
-                worker.kill()
-                self._all.discard(worker)
+                self._end(worker)
                 asking.cancel()
                 with suppress(asyncio.CancelledError, WorkerGone):
                     await asyncio.shield(asyncio.gather(asking, return_exceptions=True))
                 self._lost(reason)
 
+    def _end(self, worker: Worker) -> None:
+        """Kill a worker, and see that the system can forget it."""
+        worker.kill()
+        self._all.discard(worker)
+        waiting = asyncio.ensure_future(worker.process.wait())
+        self._ending.add(waiting)
+        waiting.add_done_callback(self._ending.discard)
+
     async def close(self) -> None:
         """End all workers."""
         self._closed = True
-        for worker in self._all:
-            worker.kill()
-        for worker in self._all:
-            await worker.process.wait()
-        self._all.clear()
         self._free.clear()
+        for worker in [*self._all]:
+            self._end(worker)
+        await asyncio.gather(*self._ending)
