@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from omnichunk import MissingDependencyError, StoreError
-from omnichunk.store.database import SCHEMA_VERSION, Answer, Database, Session, Value
+from omnichunk.store.database import RANKED, SCHEMA_VERSION, Answer, Database, Session, Value
 from omnichunk.store.rows import Words
 from omnichunk.store.words import Term
 
@@ -190,10 +190,10 @@ class PostgresSession(Session):
         return [
             (row, score)
             for row, score in self.rows(
-                "SELECT c.id, ts_rank_cd('{0.2, 0.4, 0.7, 1.0}', w.held, q) AS score FROM (SELECT ?::tsquery AS q) asked, "
-                "words w JOIN chunk c ON c.id = w.id JOIN source s ON s.id = c.source "
-                f"WHERE w.held @@ q AND w.collection = ?{' AND ' + where if where else ''} "
-                "ORDER BY score DESC, c.id LIMIT ?",
+                "SELECT id, ts_rank_cd('{0.2, 0.4, 0.7, 1.0}', held, q) AS score FROM "
+                "(SELECT c.id, w.held, q FROM (SELECT ?::tsquery AS q) asked, words w JOIN chunk c ON c.id = w.id "
+                f"JOIN source s ON s.id = c.source WHERE w.held @@ q AND w.collection = ?{' AND ' + where if where else ''} "
+                f"LIMIT {RANKED}) matched ORDER BY score DESC, id LIMIT ?",
                 query,
                 collection,
                 *values,

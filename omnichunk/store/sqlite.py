@@ -10,7 +10,7 @@ from threading import Lock
 from time import monotonic, sleep
 
 from omnichunk import StoreError
-from omnichunk.store.database import SCHEMA_VERSION, Answer, Database, Session, Value
+from omnichunk.store.database import RANKED, SCHEMA_VERSION, Answer, Database, Session, Value
 from omnichunk.store.rows import Words
 from omnichunk.store.words import Term
 
@@ -207,13 +207,11 @@ class SqliteSession(Session):
         query = (" AND " if every else " OR ").join(phrases)
         table = f"words_{collection}"
         match = f"{table} MATCH ? AND rank MATCH 'bm25(1.0, 0.7, 1.5)'"
+        held = f"SELECT {table}.rowid AS id, -rank AS score FROM {table}"
         if where:
-            statement = (
-                f"SELECT c.id, -rank FROM {table} JOIN chunk c ON c.id = {table}.rowid JOIN source s ON s.id = c.source "
-                f"WHERE {match} AND {where} ORDER BY rank LIMIT ?"
-            )
-        else:
-            statement = f"SELECT rowid, -rank FROM {table} WHERE {match} ORDER BY rank LIMIT ?"
+            held += f" JOIN chunk c ON c.id = {table}.rowid JOIN source s ON s.id = c.source"
+            match += f" AND {where}"
+        statement = f"SELECT id, score FROM ({held} WHERE {match} LIMIT {RANKED}) ORDER BY score DESC, id LIMIT ?"
         return [(row, score) for row, score in self.rows(statement, query, *values, limit)]
 
     def problems(self) -> list[str]:
