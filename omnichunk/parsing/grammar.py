@@ -44,10 +44,12 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from ctypes import py_object, pythonapi
 from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
+from sys import getrefcount
 from time import thread_time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -128,12 +130,19 @@ class Grammar:
     def _parsed(parser: tree_sitter.Parser, raw: bytes) -> tree_sitter.Tree | None:
         size = PIECE
         left = STEPS
+        handed = b""
+        hoards = _hoards()
         limit = thread_time() + GRACE + SECONDS_PER_BYTE * len(raw)
 
         # tree-sitter reports progress only when it reads through a callback, whose answers must be bytes (it crashes on
         # a memoryview), and reads through it again for the text of a node.
         def read(offset: int, _point: tree_sitter.Point) -> bytes:
-            return raw[offset : offset + size]
+            nonlocal handed
+            if hoards:
+                _let_go(handed)
+            # All but the last byte, so that it is a new object, which nobody else refers to.
+            handed = raw[offset : min(offset + size, max(len(raw) - 1, offset + 1))]
+            return handed
 
         def stop(_offset: int, _failed: bool) -> bool:
             nonlocal left
@@ -148,6 +157,11 @@ class Grammar:
         except ValueError:
             parser.reset()
             return None
+        finally:
+            if hoards:
+                _let_go(handed)
+            hoards = False  # what is handed over for the text of a node is given back
+            handed = b""
         size = LATER
         return tree
 
@@ -172,6 +186,36 @@ class Grammar:
             return Query(self.language, "\n".join(pattern.text for pattern in patterns))
         except QueryError as error:
             raise PluginError(f"{self.folders[0]}/tags.scm: {error}") from None
+
+
+@cache
+def _hoards() -> bool:
+    """Whether the installed binding keeps a reference to all it was handed for good, as 0.26 does: the size of each text."""
+    from tree_sitter import Parser
+
+    known = next((g for g in map(_load, map(lookup, _PROBES)) if isinstance(g, Grammar)), None)
+    if known is None:
+        return False
+    pieces: list[bytes] = []
+
+    def read(offset: int, _point: tree_sitter.Point) -> bytes:
+        pieces.append(_PROBE[offset : offset + 8])
+        return pieces[-1]
+
+    Parser(known.language).parse(read, progress_callback=lambda _offset, _failed: False)
+    first = pieces[0]
+    pieces.clear()
+    return getrefcount(first) > 2
+
+
+_PROBES = ("python", "javascript", "typescript", "rust", "go", "java", "c")
+_PROBE = b"a = b\nb = a\na = b\n"
+
+
+def _let_go(handed: bytes) -> None:
+    """Take back the reference to ``handed`` that the binding forgot; single bytes are shared and never freed."""
+    if len(handed) > 1:
+        pythonapi.Py_DecRef(py_object(handed))
 
 
 _ASCII_ONLY = bytes(range(128)) + b"x" * 128
