@@ -178,6 +178,9 @@ def test_an_async_function_is_awaited():
         assert len(chunker.chunk("a.txt", "No cats. " + CATS + RAIN)) == 2  # and does not wait for itself
         assert loops[2:]
         assert loops[2] is not loops[0]
+        items = [{"filepath": "a.txt", "code": f"{i} dogs bark. {MONEY}{RAIN}"} for i in range(4)]
+        assert all(result.outcome == "ok" for result in await chunker.abatch(items, concurrency=2))
+        assert set(loops[3:]) == {loops[0]}
 
     asyncio.run(main())
 

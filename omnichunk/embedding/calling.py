@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import inspect
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
-from threading import Lock, Thread
+from functools import cache
+from threading import Lock
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -14,15 +17,14 @@ T = TypeVar("T")
 LOOP: ContextVar[asyncio.AbstractEventLoop | None] = ContextVar("omnichunk_loop", default=None)
 """The caller's event loop, in threads that work beside it; what is async runs there, where its clients belong."""
 
-_own: asyncio.AbstractEventLoop | None = None
-_making = Lock()
+_running = Lock()
 
 
 def call(embed: Callable[[T], Any], given: T) -> Any:
     """What ``embed(given)`` returns, awaited if need be. Its exceptions propagate.
 
-    Without a loop of the caller's, an async function runs on one that lives in a thread as long as the process, so that
-    connections it keeps stay good between calls.
+    Without a loop of the caller's, an async function runs on one that lives as long as the process, so that connections
+    it keeps stay good between calls.
     """
     answer = embed(given)
     return _awaited(answer) if inspect.isawaitable(answer) else answer
@@ -38,19 +40,26 @@ def beside_a_loop() -> bool:
 
 
 def _awaited(answer: Awaitable[Any]) -> Any:
-    async def waiting() -> Any:
-        return await answer
-
     loop = LOOP.get()
-    if loop is None or loop.is_closed() or beside_a_loop():
-        loop = _background()
-    return asyncio.run_coroutine_threadsafe(waiting(), loop).result()
+    if beside_a_loop():
+        with ThreadPoolExecutor(1) as apart:
+            return apart.submit(_run, answer).result()
+    if loop is not None and loop.is_running():
+        return asyncio.run_coroutine_threadsafe(_waiting(answer), loop).result()
+    return _run(answer)
 
 
-def _background() -> asyncio.AbstractEventLoop:
-    global _own
-    with _making:
-        if _own is None:
-            _own = asyncio.new_event_loop()
-            Thread(target=_own.run_forever, name="omnichunk-embedding", daemon=True).start()
-        return _own
+async def _waiting(answer: Awaitable[Any]) -> Any:
+    return await answer
+
+
+def _run(answer: Awaitable[Any]) -> Any:
+    with _running:
+        return _own().run_until_complete(_waiting(answer))
+
+
+@cache
+def _own() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    atexit.register(loop.close)
+    return loop

@@ -58,7 +58,9 @@ def _ranges(chunks: Sequence[Chunk], text: str) -> list[tuple[int, int]]:
         except IndexError:
             start = end = 0
         if text[start:end] != chunk.text:
-            raise OptionError(f"late_embeddings(): chunk {chunk.index} is no slice of this text; give the one it was cut from.")
+            raise OptionError(
+                f"late_embeddings(): chunk {chunk.index} is no slice of this text; give the one it was cut from."
+            )
         ranges.append((start, end))
     if any(after < before for (before, _), (after, _) in pairwise(ranges)):
         raise OptionError("late_embeddings(): the chunks are not in the order of the text.")

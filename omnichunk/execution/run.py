@@ -7,6 +7,7 @@ import pickle
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from itertools import islice
 from threading import Event
@@ -238,7 +239,10 @@ def _threads(engine: Engine, jobs: Iterable[Job | FileResult | Reply], plan: Pla
     running: list[Future[Any]] = []
     try:
         while True:
-            running += [executor.submit(perform, job) for job in islice(left, 2 * plan.concurrency - len(running))]
+            running += [
+                executor.submit(copy_context().run, perform, job)
+                for job in islice(left, 2 * plan.concurrency - len(running))
+            ]
             if not running:
                 return
             if plan.as_completed:
