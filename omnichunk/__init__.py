@@ -136,8 +136,6 @@ if TYPE_CHECKING:
     from omnichunk.errors import StoreError as StoreError
     from omnichunk.errors import UnknownOptionError as UnknownOptionError
     from omnichunk.errors import UnsupportedFormatError as UnsupportedFormatError
-    from omnichunk.hierarchy import ChunkNode as ChunkNode
-    from omnichunk.hierarchy import ChunkTree as ChunkTree
     from omnichunk.evaluation.corpus import Corpus as Corpus
     from omnichunk.evaluation.corpus import Question as Question
     from omnichunk.evaluation.corpus import read_questions as read_questions
@@ -147,6 +145,8 @@ if TYPE_CHECKING:
     from omnichunk.evaluation.run import evaluate as evaluate
     from omnichunk.evaluation.tune import TuneReport as TuneReport
     from omnichunk.evaluation.tune import tune as tune
+    from omnichunk.hierarchy import ChunkNode as ChunkNode
+    from omnichunk.hierarchy import ChunkTree as ChunkTree
     from omnichunk.hookspecs import hookimpl as hookimpl
     from omnichunk.identity import ChunkDiff as ChunkDiff
     from omnichunk.identity import chunk_diff as chunk_diff
