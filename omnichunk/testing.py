@@ -292,9 +292,7 @@ def _check_headings(where: str, loaded: LoadedDocument, chunks: list[Chunk], lim
 
 
 _ENGINE = "nothing a plugin returns should cause this: please report it to omnichunk with the file"
-_PLAIN = (
-    "use only str, int, float, bool, None, lists and dicts with str keys for metadata; a tuple comes back as a list"
-)
+_PLAIN = "use only str, int, float, bool, None, lists and dicts with str keys for metadata"
 
 
 # Common

@@ -47,9 +47,34 @@ ORDER = {
     "hierarchy": 10,
 }
 # What only speaks to the package as a stranger would: `from omnichunk import …`.
-STRANGERS = {"cli_eval", "store", "cli_store", "serve", "cli_serve", "cli", "cli_output", "cli_inspect", "cli_run", "cli_resume", "cli_check", "__main__", "testing"}
+STRANGERS = {
+    "cli_eval",
+    "store",
+    "cli_store",
+    "serve",
+    "cli_serve",
+    "cli",
+    "cli_output",
+    "cli_inspect",
+    "cli_run",
+    "cli_resume",
+    "cli_check",
+    "__main__",
+    "testing",
+}
 # What calls the code of strangers.
-GUARDED = {"plugins", "registry", "declared", "collect", "guard", "structure", "sizing", "execution", "testing", "evaluation"}
+GUARDED = {
+    "plugins",
+    "registry",
+    "declared",
+    "collect",
+    "guard",
+    "structure",
+    "sizing",
+    "execution",
+    "testing",
+    "evaluation",
+}
 FILES = sorted(p for p in PACKAGE.rglob("*.py") if "grammars" not in p.relative_to(PACKAGE).parts)
 
 

@@ -130,7 +130,8 @@ class Sink:
 
     ``apply`` deletes the ids ``removed``, then writes ``points`` (``omnichunk.sinks.Point``); called again with the same
     it changes nothing. A point whose vector is ``None`` keeps the vector that is there; its place has changed. ``apply``
-    returns the ids of those it has no vector for, or ``None``. ``row``: what ``Chunker.stream_upsert(adapter=name)`` makes of a point; the point itself if ``None``.
+    returns the ids of those it has no vector for, or ``None``. ``row``: what ``Chunker.stream_upsert(adapter=name)``
+    makes of a point; the point itself if ``None``.
     """
 
     name: str

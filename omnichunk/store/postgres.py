@@ -118,7 +118,8 @@ class PostgresSession(Session):
 
     def _version(self) -> int:
         """Of the tables, 0 when there are none."""
-        if self.one("SELECT to_regclass('omnichunk.store')") == (None,):
+        # Not ``to_regclass``: what it remembers may be older than the lock that was waited for.
+        if not self.one("SELECT 1 FROM pg_tables WHERE schemaname = 'omnichunk' AND tablename = 'store'"):
             return 0
         found = self.one("SELECT version FROM omnichunk.store")
         version = int(found[0]) if found else 0
