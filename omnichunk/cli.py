@@ -10,6 +10,7 @@ import typer
 
 from omnichunk import __version__
 from omnichunk.cli_check import check_command
+from omnichunk.cli_diff import diff_command
 from omnichunk.cli_eval import eval_command
 from omnichunk.cli_inspect import add_commands
 from omnichunk.cli_serve import serve_command
@@ -23,6 +24,7 @@ app = typer.Typer(
 )
 add_commands(app)
 app.command("check")(check_command)
+app.command("diff")(diff_command)
 app.command("eval")(eval_command)
 app.command("serve")(serve_command)
 add_store_commands(app)

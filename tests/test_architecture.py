@@ -49,6 +49,7 @@ ORDER = {
 # What only speaks to the package as a stranger would: `from omnichunk import …`.
 STRANGERS = {
     "cli_eval",
+    "cli_diff",
     "store",
     "cli_store",
     "serve",
