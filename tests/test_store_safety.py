@@ -94,7 +94,7 @@ def test_readers_see_complete_states_only(database, tmp_path):
 
     with ChunkStore(database) as store:
         total = store.sync(root, **SMALL).chunks_added
-        readers = [threading.Thread(target=read) for _ in range(4)]
+        readers = [threading.Thread(target=read) for _ in range(8)]
         for reader in readers:
             reader.start()
         for number in range(1, 6):
