@@ -153,7 +153,7 @@ def _undisturbed() -> Iterator[None]:
     """Without the cyclic garbage collector while one document is worked on.
 
     All that is made is kept until the end, so a collector that looks at it again and again, about every 40 chunks, finds
-    nothing and takes a fifth of the time. It goes on after each document, if it was on before.
+    nothing and takes a sixth of the time. It goes on after each document, if it was on before.
     """
     enabled = gc.isenabled()
     gc.disable()

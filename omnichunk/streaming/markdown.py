@@ -78,11 +78,8 @@ class _MarkdownScanner(Scanner):
         self.parts.append(delta)
         if "\n" not in delta:
             return []
-        lines = "".join(self.parts).split("\n")
-        rest = lines.pop()
-        self.parts = [rest] if rest else []
         self.pieces = []
-        for line in lines:
+        for line in self.whole_lines():
             self._line(line + "\n")
         return self.pieces
 

@@ -58,6 +58,12 @@ class Scanner(ABC):
     def flush(self) -> list[str]:
         """What is left at the end of the stream. The scanner must not be used afterwards."""
 
+    def whole_lines(self) -> list[str]:
+        """The lines that have their end, without it; what follows the last one stays pending."""
+        *lines, rest = "".join(self.parts).split("\n")
+        self.parts = [rest] if rest else []
+        return lines
+
     def copy(self: S) -> S:
         """A scanner that goes its own way from here. Costs the pending text once, then nothing until more arrives."""
         self.parts[:] = ["".join(self.parts)] if self.parts else []

@@ -256,12 +256,7 @@ class _LineScanner(Scanner):
 
     def feed(self, delta: str) -> list[str]:
         self.parts.append(delta)
-        if "\n" not in delta:
-            return []
-        lines = "".join(self.parts).split("\n")
-        rest = lines.pop()
-        self.parts = [rest] if rest else []
-        return self.cleaned(lines)
+        return self.cleaned(self.whole_lines()) if "\n" in delta else []
 
     def flush(self) -> list[str]:
         return self.last("".join(self.parts))

@@ -308,14 +308,13 @@ def _part(tree: SpanTree, segment: FormatSegment, language: str) -> Span:
 
 
 _LINE = re.compile(r"\bline (\d+)$")
-_PLACES = ("cell", "page", "slide", "sheet", "row")
 
 
 def _placed(error: str, segment: FormatSegment, text: str) -> str:
-    """A diagnostic of a segment: in a container it names the page or cell, elsewhere its line counts in the document."""
-    place = next((f"{key} {segment.metadata[key]}" for key in _PLACES if key in segment.metadata), "")
-    if place:
-        return f"{place}: {error}"
+    """A diagnostic of a segment: in a container it names what the loader says of it first (page, cell), elsewhere its
+    line counts in the document."""
+    for key, value in _position(segment).items():
+        return f"{key} {value}: {error}"
     above = text.count("\n", 0, segment.char_start)
     return _LINE.sub(lambda line: f"line {int(line[1]) + above}", error) if above else error
 
