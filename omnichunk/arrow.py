@@ -18,7 +18,7 @@ from omnichunk.errors import OptionError, SchemaError, missing
 from omnichunk.identity import stable_chunk_id
 from omnichunk.model.chunk import Chunk
 from omnichunk.serialization.codec import KINDS, SCHEMA_VERSION, check_version, chunk_from_dict, chunk_to_dict
-from omnichunk.serialization.compiled import hints, without_none
+from omnichunk.serialization.convert import hints, without_none
 from omnichunk.serialization.jsonl import encoded, replaced
 
 if TYPE_CHECKING:

@@ -41,7 +41,7 @@ from omnichunk.model import chunk as chunk_values
 from omnichunk.model import document as document_values
 from omnichunk.model.chunk import ByteRange, LineRange
 from omnichunk.serialization.codec import KINDS, SCHEMA_VERSION
-from omnichunk.serialization.compiled import hints
+from omnichunk.serialization.convert import hints
 from support import odd_text
 
 PAGED = LoadedDocument(

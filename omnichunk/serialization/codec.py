@@ -26,7 +26,7 @@ from omnichunk.model.chunk import (
 )
 from omnichunk.model.document import Block, FormatSegment, LoadedDocument, SourceDescriptor
 from omnichunk.model.options import ChunkOptions, is_default_minimum
-from omnichunk.serialization import compiled
+from omnichunk.serialization import convert
 from omnichunk.serialization.foreign import plain
 from omnichunk.sizing import estimate, nws
 from omnichunk.walk import Entry
@@ -99,13 +99,13 @@ def check_version(version: object) -> None:
 
 
 @cache
-def _writer(kind: Any) -> compiled.Convert:
-    return _options_written if kind is ChunkOptions else compiled.writer(kind, KINDS, _writer)
+def _writer(kind: Any) -> convert.Convert:
+    return _options_written if kind is ChunkOptions else convert.writer(kind, KINDS, _writer)
 
 
 @cache
-def _reader(kind: Any) -> compiled.Convert:
-    read = compiled.reader(kind, KINDS, _reader)
+def _reader(kind: Any) -> convert.Convert:
+    read = convert.reader(kind, KINDS, _reader)
     return (lambda data: read(_completed(data) if _lacks(data) else data)) if kind is Chunk else read
 
 

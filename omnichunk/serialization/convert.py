@@ -1,14 +1,14 @@
-"""What converts a dataclass to a dict and back, put together from its type hints as source text, as dataclasses are.
+"""What converts a dataclass to a dict and back, made of the types of its fields.
 
-Written out field by field it takes a third of the time of a loop over the fields, and context is made of many small
-values. Reading has two ways: the compiled one for dicts that are as they were written, and a loop over the fields for
-all others, which knows defaults and says what is wrong.
+Context is made of many small values, so both ways take the fields of a value all at once. Reading has two ways: one for
+dicts that are as they were written, and one for all others, which knows defaults and says what is wrong.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
+from operator import attrgetter, itemgetter
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -27,64 +27,70 @@ _SCALARS: Mapping[Any, tuple[str, tuple[type, ...]]] = {
 }
 
 
-class _Odd(Exception):
-    """Not as it was written; the slow way is to look at it."""
-
-
 def writer(kind: Any, storable: frozenset[Any], of: Of) -> Convert:
     """What turns a ``kind`` into a dict of its fields; ``of`` gives what does so for the ``storable`` types in it."""
-    names: dict[str, Any] = {"plain": plain}
-    parts = []
-    for name, hint in hints(kind):
-        hint, optional = without_none(hint)
-        value = f"v.{name}"
-        item = get_args(hint)[0] if get_origin(hint) is tuple else None
-        if hint in storable:
-            names[f"of_{name}"] = of(hint)
-            made = f"of_{name}({value})"
-        elif item in storable:
-            names[f"of_{name}"] = of(item)
-            made = f"[*map(of_{name}, {value})]"
-        elif item is not None:
-            made = f"[*{value}]"
-        else:
-            made = f"plain({value})" if _is_mapping(hint) else value
-        parts.append(f"{name!r}: None if {value} is None else {made}" if optional else f"{name!r}: {made}")
-    return _compiled(f"lambda v: {{{', '.join(parts)}}}", names)
+    names = [name for name, _ in hints(kind)]
+    values_of = attrgetter(*names)
+    converted = [(name, convert) for name, hint in hints(kind) if (convert := _written(hint, storable, of))]
+
+    def write(value: Any) -> dict[str, Any]:
+        made = dict(zip(names, values_of(value)))
+        for name, convert in converted:
+            part = made[name]
+            if part is not None:
+                made[name] = convert(part)
+        return made
+
+    return write
+
+
+def _written(hint: Any, storable: frozenset[Any], of: Of) -> Convert | None:
+    """What writes a value of type ``hint``, ``None`` where it is written as it is."""
+    hint, _ = without_none(hint)
+    if hint in storable:
+        return of(hint)
+    if get_origin(hint) is not tuple:
+        return plain if _is_mapping(hint) else None
+    item = get_args(hint)[0]
+    if item not in storable:
+        return list
+    if all(inner in _SCALARS for _, inner in hints(item)):  # imports are many: no call for each
+        names = [name for name, _ in hints(item)]
+        values_of = attrgetter(*names)
+        return lambda items: [dict(zip(names, values)) for values in map(values_of, items)]
+    write = of(item)
+    return lambda items: [*map(write, items)]
 
 
 def reader(kind: Any, storable: frozenset[Any], of: Of) -> Convert:
     """What makes a ``kind`` from a dict of its fields; ``of`` gives what does so for the ``storable`` types in it."""
-    slowly, make = _slow_reader(kind, storable, of), _maker(kind)
-    names: dict[str, Any] = {"odd": _odd, "restored": restored, "make": make}
-    parts = []
-    for name, hint in hints(kind):
-        hint, optional = without_none(hint)
-        value = f"d[{name!r}]"
-        item = get_args(hint)[0] if get_origin(hint) is tuple else None
-        if hint in storable:
-            names[f"of_{name}"] = of(hint)
-            made = f"of_{name}({value})"
-        elif item in storable:
-            names[f"of_{name}"] = of(item)
-            made = f"(tuple(map(of_{name}, {value})) if type({value}) is list else odd())"
-        elif _is_mapping(hint):
-            made = f"(restored({value}) if type({value}) is dict else odd())"
-        elif hint in (str, int, bool):
-            made = f"({value} if type({value}) is {hint.__name__} else odd())"
-        else:
-            names[f"of_{name}"] = _checked(hint, f"{kind.__name__}.{name}", storable, of)
-            made = f"of_{name}({value})"
-        parts.append(f"{name!r}: None if {value} is None else {made}" if optional else f"{name!r}: {made}")
-    fast = _compiled(f"lambda d: make({{{', '.join(parts)}}})", names)
+    parts = [
+        (name, _checked(hint, f"{kind.__name__}.{name}", storable, of), optional)
+        for name, hint, optional in ((name, *without_none(hint)) for name, hint in hints(kind))
+    ]
+    slowly, make = _slow_reader(kind, parts), _maker(kind)
+    names = [name for name, _, _ in parts]
+    values_of = itemgetter(*names)
+    scalars = [(name, hint) for name, hint in hints(kind) if hint in _SCALARS]
+    others = [part for part in parts if part[0] not in dict(scalars)]
 
     def read(data: Any) -> Any:
-        if type(data) is dict:
-            try:
-                return fast(data)
-            except (_Odd, KeyError):
-                pass
-        return slowly(data)
+        if type(data) is not dict:
+            return slowly(data)
+        try:
+            values = dict(zip(names, values_of(data)))
+        except KeyError:
+            return slowly(data)
+        for name, wanted in scalars:
+            if type(values[name]) is not wanted:
+                return slowly(data)
+        for name, convert, optional in others:
+            part = values[name]
+            if part is not None:
+                values[name] = convert(part)
+            elif not optional:
+                return slowly(data)
+        return make(values)
 
     return read
 
@@ -95,15 +101,11 @@ def hints(kind: Any) -> list[tuple[str, Any]]:
     return [(name, known[name]) for name in (kind._fields if issubclass(kind, tuple) else kind.__dataclass_fields__)]
 
 
-def _slow_reader(kind: Any, storable: frozenset[Any], of: Of) -> Convert:
+def _slow_reader(kind: Any, parts: list[tuple[str, Convert, bool]]) -> Convert:
     who, make = kind.__name__, _maker(kind)
     own = () if issubclass(kind, tuple) else fields(kind)
     fixed = {f.name: f.default for f in own if f.default is not MISSING}
     made_new = {f.name: f.default_factory for f in own if f.default_factory is not MISSING}
-    parts = []
-    for name, hint in hints(kind):
-        hint, optional = without_none(hint)
-        parts.append((name, _checked(hint, f"{who}.{name}", storable, of), optional))
 
     def read(data: Any) -> Any:
         if isinstance(data, (list, tuple)) and issubclass(kind, tuple) and len(data) == len(parts):
@@ -185,15 +187,6 @@ def _mapping(where: str) -> Convert:
         return found
 
     return read
-
-
-def _compiled(source: str, names: dict[str, Any]) -> Convert:
-    made: Convert = eval(source, names)  # of names and types of our own fields alone
-    return made
-
-
-def _odd() -> Any:
-    raise _Odd
 
 
 def without_none(hint: Any) -> tuple[Any, bool]:
