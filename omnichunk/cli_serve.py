@@ -34,12 +34,16 @@ def serve_command(
     max_answer_bytes: Annotated[int, typer.Option(min=1, help="Largest answer.")] = 64 << 20,
     max_calls: Annotated[int, typer.Option(min=1, help="Calls at once; one more is told to come again.")] = 100,
     max_connections: Annotated[int, typer.Option(min=1, help="Connections at once.")] = 512,
-    workers: Annotated[int | None, typer.Option(min=1, help="Worker processes; as processors.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Worker processes; as processors, at least 2.")] = None,
     worker_memory: Annotated[int, typer.Option(min=64, help="Megabytes a worker may add.")] = 2048,
-    request_timeout: Annotated[float, typer.Option(min=0.1, help="Seconds until a request has to be there.")] = 10.0,
-    file_timeout: Annotated[float, typer.Option(min=0.01, help="Seconds a file may take.")] = 30.0,
-    call_timeout: Annotated[float, typer.Option(min=0.01, help="Seconds a call may take.")] = 300.0,
-    shutdown_timeout: Annotated[float, typer.Option(min=0, help="Seconds that calls may go on after a signal.")] = 10.0,
+    request_timeout: Annotated[
+        float, typer.Option(min=0.1, max=86400, help="Seconds until a request has to be there.")
+    ] = 10.0,
+    file_timeout: Annotated[float, typer.Option(min=0.01, max=86400, help="Seconds a file may take.")] = 30.0,
+    call_timeout: Annotated[float, typer.Option(min=0.01, max=86400, help="Seconds a call may take.")] = 300.0,
+    shutdown_timeout: Annotated[
+        float, typer.Option(min=0, max=86400, help="Seconds that calls may go on after a signal.")
+    ] = 10.0,
     log_level: Annotated[str, typer.Option(help="info, warning or error.")] = "info",
 ) -> None:
     """Serve the files below folders to programs: JSON-RPC over HTTP (--rpc), or MCP (--mcp).
@@ -47,6 +51,8 @@ def serve_command(
     Files outside of the roots are never read. Other addresses than those of this machine alone need --token-env. The log
     goes to standard error, a line of JSON an event.
     """
+    from omnichunk.serve.gate import authority
+
     if not rpc and not mcp:
         _refuse("choose --rpc, --mcp or both")
     if log_level not in ("info", "warning", "error"):
@@ -59,6 +65,9 @@ def serve_command(
     token = _token(token_env)
     if over_http and token is None and not _is_loopback(host):
         _refuse(f"--host {host} can be reached from other machines; name a token with --token-env")
+    for name in allowed_host or ():
+        if authority(name) is None:
+            _refuse(f"--allowed-host {name}: a name or an address is needed, perhaps with a port")
     if (tls_cert is None) is not (tls_key is None):
         _refuse("--tls-cert and --tls-key are needed together")
 
@@ -72,15 +81,17 @@ def serve_command(
     except ChunkingError as error:
         _refuse(str(error).replace("allowed_root", "--allowed-root"))
     limits = Limits(
-        workers or processors(), max_calls, file_timeout, call_timeout, max_file_bytes, max_answer_bytes, worker_memory,
+        workers or max(2, processors()), max_calls, file_timeout, call_timeout, max_file_bytes, max_answer_bytes, worker_memory,
         os.path.abspath(store) if store and "://" not in store else store or "", collection,
     )  # fmt: skip
     log = Log(log_level)
     if not over_http:
         import asyncio
+        import signal
 
         from omnichunk.serve.mcp import over_stdio
 
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a thread that waits for input ends with the process alone
         asyncio.run(over_stdio(lambda: Service(roots, limits, log)))
         log.close()
         return

@@ -53,6 +53,7 @@ def root(tmp_path_factory):
     (allowed / "docs" / "guide.md").write_text("# Guide\n\nWörds.\n\n## More\n\nWords again.\n")
     (allowed / "n.noisy").write_text("Noisy words.")
     (allowed / "hang.noisy").write_text("hang")
+    (allowed / "docs" / os.fsdecode(b"\xff.txt")).write_text("Its name is no UTF-8.")
     (allowed / "link.txt").symlink_to(base / "outside.txt")
     return allowed
 
@@ -153,12 +154,15 @@ def test_a_session(connect, root):
                     await client.call_tool(name, {})
 
             listed = (await client.list_resources()).resources
-            names = ("docs/guide.md", "hang.noisy", "m.py", "n.noisy")
+            names = ("docs/guide.md", "docs/%FF.txt", "hang.noisy", "m.py", "n.noisy")
             assert [resource.uri for resource in listed] == [f"chunk:///{name}" for name in names]
             templates = (await client.list_resource_templates()).resource_templates
             assert templates[0].uri_template.startswith("chunk:///{+path}")
             one = (await client.read_resource(rows[1]["uri"])).contents
             assert [content.text for content in one] == [rows[1]["text"]]
+            (odd,) = (await client.call_tool("chunk_directory", {"glob": "*.txt"})).structured_content["result"]
+            assert odd["filepath"] == "docs/?.txt"
+            assert (await client.read_resource(odd["chunks"][0]["uri"])).contents[0].text.endswith("no UTF-8.")
             all_of_it = (await client.read_resource("chunk:///docs/guide.md")).contents
             assert "Wörds." in all_of_it[0].text
             for uri in ("chunk:///../outside.txt", "chunk:///link.txt", "file:///etc/passwd", "chunk:///m.py?index=99",
@@ -178,7 +182,7 @@ def test_the_handshake_of_earlier_clients(connect):
             async def progress(done, total, message):
                 told.append(done)
 
-            result = await client.call_tool("chunk_directory", {"path": "docs"}, progress_callback=progress)
+            result = await client.call_tool("chunk_directory", {"glob": "guide.md"}, progress_callback=progress)
             assert not result.is_error
             assert told == [1]
 
@@ -228,6 +232,18 @@ def test_standard_output_holds_messages_only(root, env):
     events = [json.loads(line) for line in errors.splitlines() if line.startswith("{")]
     assert any(event["event"] == "call" for event in events)
     assert "Noisy words" not in errors
+
+
+def test_a_client_that_leaves_is_no_failure(root):
+    command = [sys.executable, "-m", "omnichunk", "serve", "--mcp", "--allowed-root", str(root), "--log-level", "error"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        process.stdout.close()
+        process.stdin.write('{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
+        process.stdin.close()
+        assert process.stderr.read() == ""
+        assert process.wait(30) == 0
 
 
 def test_http_is_guarded_as_rpc_is(over_http, root):

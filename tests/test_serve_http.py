@@ -127,6 +127,8 @@ def test_read_around(service):
         "read_around", path="notes.md", line=whole[1]["start_line"], before=0, after=0, max_chunk_size=20
     )
     assert by_line[1]["result"]["chunks"] == [whole[1]]
+    (shown,) = service.call("chunk_file", path="m.py", encoding="437", detail="text")[1]["result"]
+    assert service.call("read_around", uri=shown["uri"])[1]["result"]["chunks"] == [shown]
     for wrong in ({}, {"path": "notes.md"}, {"uri": "chunk:///notes.md", "path": "notes.md"}, {"uri": "file:///etc/passwd"},
                   {"path": "notes.md", "index": 99}, {"uri": "chunk:///notes.md?index=0&revision=0000000000000000"},
                   {"uri": "chunk:///notes.md?index=0&tokenizer=%2Fetc%2Fx.json"},
@@ -193,7 +195,8 @@ def test_what_is_not_there_is_told_without_the_root(service, root, path):
 @pytest.mark.parametrize(
     ("params", "said"),
     [({}, "missing"), ({"path": 3}, "string"), ({"path": "m.py", "max_chunk_sise": 3}, "max_chunk_size"),
-     ({"path": "m.py", "max_chunk_size": 10**30}, "number"), ({"path": "m.py", "max_chunk_size": True}, "whole"),
+     ({"path": "m.py", "max_chunk_size": 10**30}, "number"), ({"path": "m.py", "max_chunk_size": 10**4000}, "number"),
+     ({"path": "m.py", "tokenizer": "gpt2\n"}, "name"), ({"path": "m.py", "max_chunk_size": True}, "whole"),
      ({"path": "m.py", "max_chunk_size": "9"}, "whole"), ({"path": "m.py", "size_unit": "lines"}, "chars"),
      ({"path": "m.py", "tokenizer": "/etc/tokenizer.json"}, "name"), ({"path": "m.py", "tokenizer": "t.json"}, "name"),
      ({"path": "m.py", "encoding": "no-such"}, "encoding"), ({"path": "m.py", "encoding": "zlib"}, "text"),
@@ -214,6 +217,8 @@ def test_wrong_parameters(service, params, said):
      (b'{"id": Infinity}', 400, -32700, None), (b"[" * 2000, 400, -32700, None), (b"1" * 4900, 400, -32700, None),
      ("{}".encode("utf-16"), 400, -32700, None), (b"[]", 400, -32600, None), (b"[1]", 400, -32600, None),
      (b"null", 400, -32600, None), (b'"x"', 400, -32600, None), (b"{}", 400, -32600, None),
+     (b'{"jsonrpc":"2.0","method":"outline","id":1,"id":2}', 400, -32600, None),
+     (b'{"jsonrpc":"2.0","method":"outline","id":1,"params":{"path":"x","path":"m.py"}}', 400, -32600, None),
      (b'{"jsonrpc":"1.0","method":"outline","id":1}', 400, -32600, 1),
      (b'{"jsonrpc":"2.0","method":5,"id":"a"}', 400, -32600, "a"), (b'{"jsonrpc":"2.0","id":7}', 400, -32600, 7),
      (b'{"jsonrpc":"2.0","method":"outline","id":true}', 400, -32600, None),
@@ -462,7 +467,8 @@ def test_tls(root, tmp_path):
      (["--rpc", "--allowed-root", ".", "--host", "0.0.0.0"], "--token-env"),
      (["--rpc", "--allowed-root", ".", "--token-env", "NO_SUCH_VARIABLE"], "not set"),
      (["--rpc", "--allowed-root", ".", "--token-env", "EMPTY"], "empty"),
-     (["--rpc", "--allowed-root", ".", "--tls-cert", "x"], "together"), (["--rpc"], "root")],
+     (["--rpc", "--allowed-root", ".", "--tls-cert", "x"], "together"), (["--rpc", "--allowed-root", ""], "empty"),
+     (["--rpc", "--allowed-root", ".", "--allowed-host", "http://x"], "--allowed-host"), (["--rpc"], "root")],
 )  # fmt: skip
 def test_it_does_not_start_unsafely(flags, said, tmp_path):
     done = subprocess.run([sys.executable, "-m", "omnichunk", "serve", *flags], capture_output=True, text=True, cwd=tmp_path,

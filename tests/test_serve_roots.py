@@ -123,7 +123,7 @@ def test_a_root_that_is_a_link_or_none(tree, tmp_path):
     assert roots.read(str(tree / "a.txt"), 9)[1] == b"a"
     assert roots.without_roots(f"{tree}/a.txt and {tmp_path}/link/b") == "a.txt and b"
     roots.close()
-    for wrong in ([], [str(tree / "a.txt")], [str(tree / "no")]):
+    for wrong in ([], [""], [str(tree), ""], [str(tree / "a.txt")], [str(tree / "no")]):
         with pytest.raises(OptionError):
             Roots(wrong)
 

@@ -9,7 +9,8 @@ import signal
 
 import pytest
 
-from omnichunk.serve import worker, workers
+from omnichunk.serve import service, worker, workers
+from omnichunk.serve.metrics import Log
 from omnichunk.serve.roots import Roots
 from omnichunk.serve.workers import CallFailed, Limits, Workers
 
@@ -77,6 +78,29 @@ def test_a_worker_that_cannot_start_says_why(roots, monkeypatch):
     assert failed.value.reason == "workers"
     assert "TypeError" in failed.value.log
     assert "TypeError" not in failed.value.message
+
+
+def test_no_descriptor_for_a_worker_is_told(roots, monkeypatch):
+    async def none_left(*_, **__):
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", none_left)
+    with pytest.raises(CallFailed) as failed:
+        run(roots, outline)
+    assert failed.value.reason == "workers"
+
+
+def test_no_text_of_an_exception_reaches_a_client(roots, monkeypatch):
+    def broken(*_):
+        raise RuntimeError("/secret/path")
+
+    monkeypatch.setattr(service, "check", broken)
+    serving = service.Service(roots, Limits(workers=1), Log("error"))
+    for work in (serving.call("outline", {"path": "a.md"}), serving.internal("list_files", {})):
+        with pytest.raises(CallFailed) as failed:
+            asyncio.run(work)
+        assert (failed.value.code, failed.value.reason) == (-32603, "internal")
+        assert "secret" not in failed.value.message + failed.value.log
 
 
 def test_memory_is_limited(roots, tmp_path):

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from omnichunk import __version__
 from omnichunk.serve import metrics, rpc
 from omnichunk.serve.gate import LOOPBACK, Gate, Refusal, error_body
-from omnichunk.serve.methods import INTERNAL_ERROR
+from omnichunk.serve.methods import INTERNAL_ERROR, WENT_WRONG
 from omnichunk.serve.protocol import HEAD, Protocol
 from omnichunk.serve.service import Service
 
@@ -100,7 +100,7 @@ def application(service: Service, settings: Settings, gate: Gate) -> Starlette:
 
     async def failed(request: Request, error: Exception) -> Response:
         service.log.event("failure", "error", raised=type(error).__name__)
-        return Response(error_body(INTERNAL_ERROR, "Something went wrong here."), 500, media_type=JSON)
+        return Response(error_body(INTERNAL_ERROR, WENT_WRONG), 500, media_type=JSON)
 
     routes = [Route("/health", health), Route("/healthz", health), Route("/metrics", numbers)]
     if settings.rpc:

@@ -23,12 +23,16 @@ from omnichunk.serve.schema import Schema
 from omnichunk.serve.service import Service
 from omnichunk.serve.workers import CallFailed
 
+if sys.version_info < (3, 11):
+    from exceptiongroup import ExceptionGroup
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
     from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 
 PAGE = 100
 """Resources that are listed at once."""
+SESSIONS = 1000
+"""Sessions over HTTP at once, of about 40 kB each; one that is idle for half an hour is ended."""
 _DETAIL = "text"
 """What tools tell of a chunk unless asked for something else: a model reads them, and pays for every field."""
 _INSTRUCTIONS = (
@@ -57,16 +61,18 @@ def server(service: Service) -> Server[Any]:
         except CallFailed as failed:
             if failed.code == INTERNAL_ERROR:
                 raise MCPError(failed.code, failed.message) from None
-            return types.CallToolResult(content=[types.TextContent(text=failed.message)], is_error=True)
+            return types.CallToolResult(content=[types.TextContent(text=_shown(failed.message))], is_error=True)
         structured = {_KEY: result} if isinstance(result, list) else result
-        text = types.TextContent(text=json.dumps(structured, ensure_ascii=False))
-        return types.CallToolResult(content=[text], structured_content=structured)
+        text = json.dumps(structured, ensure_ascii=False)
+        if (shown := _shown(text)) != text:
+            text, structured = shown, json.loads(shown)
+        return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=structured)
 
     async def list_resources(ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         found = await _mapped(service.internal("list_files", {"path": "."}))
         start = _offset(params.cursor if params is not None else None)
         page = [
-            types.Resource(uri=uri.of_file(name), name=name, size=size, mime_type="text/plain")
+            types.Resource(uri=uri.of_file(name), name=_shown(name), size=size, mime_type="text/plain")
             for name, size in found[start : start + PAGE]
         ]
         more = _cursor(start + PAGE) if start + PAGE < len(found) else None
@@ -102,22 +108,37 @@ async def over_stdio(make: Callable[[], Service]) -> None:
     """
     from mcp.server.stdio import stdio_server
 
-    async with stdio_server() as (read, write):
-        with contextlib.redirect_stdout(sys.stderr):
-            async with make() as service:
-                serving = server(service)
-                await serving.run(read, write, serving.create_initialization_options())
+    try:
+        async with stdio_server() as (read, write):
+            with contextlib.redirect_stdout(sys.stderr):
+                async with make() as service:
+                    serving = server(service)
+                    await serving.run(read, write, serving.create_initialization_options())
+    except (OSError, ExceptionGroup) as error:
+        if not _client_left(error):
+            raise
+
+
+def _client_left(error: BaseException) -> bool:
+    """Whether nothing but a closed output is behind ``error``, which may be a group."""
+    inner = getattr(error, "exceptions", ())
+    return all(map(_client_left, inner)) if inner else isinstance(error, BrokenPipeError)
 
 
 def http_endpoint(service: Service, max_body: int) -> tuple[StreamableHTTPSessionManager, StreamableHTTPASGIApp]:
     """The manager, to be run beside it, and the application for one path. The gate is before it, not in it."""
     from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 
-    manager = StreamableHTTPSessionManager(app=server(service), max_request_body_size=max_body)
+    manager = StreamableHTTPSessionManager(app=server(service), max_request_body_size=max_body, max_sessions=SESSIONS)
     return manager, StreamableHTTPASGIApp(manager)
 
 
 _KEY = "result"
+
+
+def _shown(text: str) -> str:
+    """``text`` without what MCP has no form for: bytes of a file name that are no UTF-8. Addresses keep them."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _tool(method: Method) -> types.Tool:
@@ -136,7 +157,7 @@ def _tool(method: Method) -> types.Tool:
 
 def _progress(ctx: ServerRequestContext[Any, Any]) -> Callable[[int, int, str], Awaitable[None]]:
     async def told(done: int, total: int, name: str) -> None:
-        await ctx.session.report_progress(done, total, name)
+        await ctx.session.report_progress(done, total, _shown(name))
 
     return told
 
@@ -145,7 +166,7 @@ async def _mapped(work: Awaitable[Any]) -> Any:
     try:
         return await work
     except CallFailed as failed:
-        raise MCPError(failed.code, failed.message, {"reason": failed.reason}) from None
+        raise MCPError(failed.code, _shown(failed.message), {"reason": failed.reason}) from None
 
 
 def _cursor(offset: int) -> str:

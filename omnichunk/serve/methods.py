@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from omnichunk import ChunkStore
 
 INVALID_PARAMS, METHOD_NOT_FOUND, INTERNAL_ERROR, FAILED = -32602, -32601, -32603, -32000
+WENT_WRONG = "Something went wrong here; the log of the service names it."
 _WHOLE = {"max_chunk_size": 10**9, "min_chunk_size": 0, "target_fill": 1.0, "context_mode": "none"}
 """Options under which a document is one chunk, that knows all definitions."""
 
@@ -54,7 +55,7 @@ class Desk:
 
     def address(self, text: str, more: Mapping[str, Any]) -> uri.Address:
         """What the address of a chunk says, its options checked as those of any call."""
-        asked = uri.parsed(text, more)
+        asked = uri.parsed(text, more, self.options["properties"])
         check("uri", asked.options, self.options)
         _known_encoding(asked.options)
         return asked
@@ -115,7 +116,7 @@ def failure(error: BaseException, roots: Roots) -> tuple[int, str, str]:
         return FAILED, _told(error, roots), "source"
     if isinstance(error, (MemoryError, RecursionError)):
         return FAILED, "This needs more memory than a worker may have.", "memory"
-    return INTERNAL_ERROR, "Something went wrong here; the log of the service names it.", "internal"
+    return INTERNAL_ERROR, WENT_WRONG, "internal"
 
 
 def _told(error: BaseException, roots: Roots) -> str:

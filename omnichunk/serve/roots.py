@@ -70,8 +70,8 @@ class Roots:
     """
 
     def __init__(self, folders: Sequence[str], handles: Sequence[int] = ()) -> None:
-        if not folders:
-            raise OptionError("allowed_root: at least one folder is needed.")
+        if not folders or not all(folders):  # an empty name, perhaps of a variable that is not set, is no folder
+            raise OptionError("allowed_root: at least one folder is needed, and none of them may be empty.")
         self.roots: list[Root] = []
         names: set[str] = set()
         for number, folder in enumerate(dict.fromkeys(map(os.path.abspath, folders))):

@@ -29,7 +29,9 @@ class Answer:
 async def answer(service: Service, body: bytes) -> Answer:
     """The answer to one request. What is no request at all has the status 400, a busy service 503."""
     try:
-        request = json.loads(body.decode("utf-8"), parse_constant=_no_constant)
+        request = json.loads(body.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_object)
+    except _Twice:
+        return Answer(400, error_body(INVALID_REQUEST, "A name stands twice in one object."))
     except (ValueError, RecursionError):
         return Answer(400, error_body(PARSE_ERROR, "The body is no JSON in UTF-8."))
     if not isinstance(request, dict):
@@ -62,6 +64,17 @@ async def _result(service: Service, method: str, params: dict[str, Any]) -> byte
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(name)
+
+
+class _Twice(Exception):
+    """An object that one reader may read otherwise than another."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise _Twice
+    return made
 
 
 def _is_identity(value: object) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from difflib import get_close_matches
-from math import isfinite
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from omnichunk import ChunkOptions, OptionError
@@ -62,7 +61,7 @@ def option_schemas(loader_options: Mapping[str, object]) -> dict[str, Schema]:
         if get_origin(hints[field.name]) is Literal:
             schemas[field.name] = {"type": "string", "enum": list(get_args(hints[field.name])), "default": default}
         elif field.name == "tokenizer":
-            schemas[field.name] = {**_NAME, "pattern": r"^[\w.:+-]+(?<!\.json)$"}
+            schemas[field.name] = {**_NAME, "pattern": r"^[\w.:+-]+(?<!\.json)$(?!\n)"}
         elif field.name == "overlap":
             schemas[field.name] = {"type": "number", "minimum": 0, "maximum": LARGEST, "default": 0}
         else:
@@ -106,8 +105,8 @@ def _wrong(what: str, value: Any, schema: Schema) -> Iterator[str]:
     if "enum" in schema and value not in schema["enum"]:
         yield f"{what}: one of {', '.join(schema['enum'])} is needed."
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        least, most = schema.get("minimum"), schema.get("maximum")
-        if not isfinite(value) or (least is not None and value < least) or (most is not None and value > most):
+        least, most = schema.get("minimum", -LARGEST), schema.get("maximum", LARGEST)
+        if not least <= value <= most:  # NaN is not, either
             yield f"{what}: a number from {least} to {most} is needed."
     if isinstance(value, str):
         yield from _wrong_string(what, value, schema)

@@ -11,10 +11,11 @@ from time import perf_counter
 from typing import Any
 
 from omnichunk import OptionError
-from omnichunk.serve.methods import FAILED, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Method, Table
+from omnichunk.serve.methods import FAILED, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, WENT_WRONG, Method, Table
 from omnichunk.serve.metrics import Log, Metrics
 from omnichunk.serve.roots import Roots
 from omnichunk.serve.schema import check
+from omnichunk.serve.worker import place
 from omnichunk.serve.workers import CallFailed, Limits, WorkerGone, Workers
 
 Progress = Callable[[int, int, str], Awaitable[None]]
@@ -60,7 +61,7 @@ class Service:
         try:
             if not known:
                 raise CallFailed(METHOD_NOT_FOUND, "There is no such method.", "method")
-            result = await self._limited(self.table[name], params, progress)
+            result = await self._mapped(self.table[name], params, progress)
             outcome = "ok"
             return result
         except CallFailed as failed:
@@ -76,13 +77,20 @@ class Service:
 
     async def internal(self, name: str, params: dict[str, Any]) -> Any:
         """The result of a hidden method, of plain values; raises CallFailed."""
-        return json.loads(await self._limited(self.table[name], params, None))
+        return json.loads(await self._mapped(self.table[name], params, None))
 
-    async def _limited(self, method: Method, params: dict[str, Any], progress: Progress | None) -> bytes:
+    async def _mapped(self, method: Method, params: dict[str, Any], progress: Progress | None) -> bytes:
         try:
             check(method.name, params, method.params)
+            return await self._limited(method, params, progress)
         except OptionError as error:
             raise CallFailed(INVALID_PARAMS, str(error), "option") from None
+        except CallFailed:
+            raise
+        except Exception as error:  # noqa: BLE001  no client may see the text of an exception that nobody expects
+            raise CallFailed(INTERNAL_ERROR, WENT_WRONG, "internal", place(error)) from None
+
+    async def _limited(self, method: Method, params: dict[str, Any], progress: Progress | None) -> bytes:
         if self.running >= self.limits.calls:
             raise CallFailed(FAILED, "The service is busy. Try again in a second.", BUSY)
         self.running += 1

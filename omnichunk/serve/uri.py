@@ -49,8 +49,11 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def parsed(address: str, more: Mapping[str, Any]) -> Address:
-    """What ``address`` says, with the options ``more`` over its own. Raises OptionError for what is none."""
+def parsed(address: str, more: Mapping[str, Any], schemas: Mapping[str, Any]) -> Address:
+    """What ``address`` says, with the options ``more`` over its own, which ``schemas`` describe.
+
+    Raises OptionError for what is none.
+    """
     try:
         parts = urlsplit(address)
         query = dict(
@@ -63,13 +66,15 @@ def parsed(address: str, more: Mapping[str, Any]) -> Address:
     index, revision = query.pop("index", None), query.pop("revision", "")
     if index is not None and not (index.isascii() and index.isdigit() and len(index) < 10):
         raise OptionError("uri: index is the number of a chunk, counted from 0.")
-    options = {name: _value(value) for name, value in query.items()} | dict(more)
+    options = {name: _value(value, schemas.get(name, {})) for name, value in query.items()} | dict(more)
     path = unquote(parts.path[1:], errors="surrogateescape")
     return Address(path, None if index is None else int(index), revision, options)
 
 
-def _value(text: str) -> Any:
-    """A number, true or false as itself, and everything else as the string it is."""
+def _value(text: str, schema: Mapping[str, Any]) -> Any:
+    """A number, true or false as itself where no string is needed, and everything else as the string it is."""
+    if schema.get("type") == "string":
+        return text
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

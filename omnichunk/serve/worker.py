@@ -33,7 +33,7 @@ def main(setup: str) -> None:
     try:
         desk, table = _furnished(json.loads(setup))
     except BaseException as error:  # noqa: BLE001  the other side has to know, whatever it is
-        send(answers, ERROR + f"{_place(error)}: {error}"[:500].encode("utf-8", "replace"))
+        send(answers, ERROR + f"{place(error)}: {error}"[:500].encode("utf-8", "replace"))
         return
     send(answers, READY)
     _serve(calls, answers, desk, table)
@@ -77,12 +77,12 @@ def _answer(desk: Any, table: Any, call: dict[str, Any]) -> bytes:
         return RESULT + encoded(table[call["method"]].work(desk, call["params"]))
     except BaseException as error:  # noqa: BLE001  the client has to get an answer, whatever it is
         code, message, reason = failure(error, desk.roots)
-        log = str(error)[:500] if reason == "store" else _place(error)
+        log = str(error)[:500] if reason == "store" else place(error)
         told = {"code": code, "message": message[:2000], "reason": reason, "log": log}
     return ERROR + json.dumps(told).encode()
 
 
-def _place(error: BaseException) -> str:
+def place(error: BaseException) -> str:
     """What was raised and where, without its message, which may quote a document."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:

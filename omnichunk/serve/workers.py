@@ -64,7 +64,11 @@ class Worker:
         command = [sys.executable, "-c", _CODE.format(path=sys.path, setup=setup)]
         pipe, nowhere = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
         more: dict[str, Any] = {} if os.name == "nt" else {"pass_fds": handles, "start_new_session": True}
-        worker = cls(await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=nowhere, **more))
+        try:
+            process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=nowhere, **more)
+        except OSError as error:  # no descriptors, no memory
+            raise WorkerGone(f"{type(error).__name__}: {error.strerror}") from None
+        worker = cls(process)
         try:
             answer = await asyncio.wait_for(worker._message(), START)
             if answer == READY:
