@@ -16,6 +16,7 @@ import pytest
 from omnichunk import Chunker, ChunkStore, OptionError, StoreError
 from omnichunk.store import database as tables
 from omnichunk.store import sqlite
+from omnichunk.store.delivery import Journal
 
 KILLS = int(os.environ.get("KILLS", "4"))
 SMALL = {"max_chunk_size": 60, "min_chunk_size": 1}
@@ -265,3 +266,26 @@ def test_wal_and_foreign_keys(tmp_path):
     with ChunkStore(tmp_path / "a.db") as store:
         assert store._session.rows("PRAGMA journal_mode") == [("wal",)]
         assert store._session.rows("PRAGMA foreign_keys") == [(1,)]
+
+
+def test_reading_a_file_and_a_batch_does_not_depend_on_what_else_is_stored(tmp_path):
+    """Steps of SQLite's machine in a store of few and of many files."""
+    for number in range(120):
+        (tmp_path / f"m{number:03d}.md").write_text("".join(f"# {i}\n\nText {number}.\n\n" for i in range(12)))
+    steps = []
+    for glob in ("m00*.md", "*.md"):
+        with ChunkStore(":memory:") as store:
+            store.sync(tmp_path, glob=glob, **SMALL)
+            journal = Journal(store._session, "default", "sink", "")
+            ticks = []
+            store._session._connection.set_progress_handler(lambda: ticks.append(0), 10)
+            for work in (
+                lambda: store.query(tmp_path / "m005.md"),
+                lambda: store.by_source(str(tmp_path / "m005.md")),
+                lambda: store.neighbours(next(iter(store.query(tmp_path / "m005.md")))),
+                lambda: journal.waiting(20),
+            ):
+                ticks.clear()
+                assert work()
+                steps.append(len(ticks))
+    assert all(many < 1.5 * few + 5 for few, many in zip(steps[:4], steps[4:])), steps

@@ -106,11 +106,11 @@ class ChunkStore:
     def query(self, filepath: str | os.PathLike[str]) -> list[Chunk]:
         """The chunks of a file in source order; none if it is not stored."""
         path = encodable(os.path.realpath(os.fsdecode(filepath)))
-        return self._chunks("WHERE s.path = ? AND c.collection = ?", [path])
+        return self._chunks("WHERE s.path = ? AND s.collection = ?", [path])
 
     def by_source(self, source_id: str) -> list[Chunk]:
         """The chunks of the document with a ``source_id``, which is the resolved path unless one was given, in order."""
-        return self._chunks("WHERE s.source_id = ? AND c.collection = ?", [encodable(source_id)])  # fmt: skip
+        return self._chunks("WHERE s.source_id = ? AND s.collection = ?", [encodable(source_id)])
 
     def get(self, chunk_id: str) -> Chunk | None:
         """The chunk with a stable id, or ``None``."""
