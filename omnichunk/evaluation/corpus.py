@@ -77,14 +77,14 @@ class Corpus:
     @classmethod
     def read(
         cls,
-        paths: Sequence[str | os.PathLike[str]],
+        paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
         *,
         encoding: str | None = None,
         registry: PluginRegistry | None = None,
         loading: Mapping[str, Any] | None = None,
         **which: Any,
     ) -> Corpus:
-        """The corpus of files and folders; ``which``: ``glob``, ``exclude`` and what else ``find_files`` takes.
+        """The corpus of files and folders, or of one; ``which``: ``glob``, ``exclude`` and what else ``find_files`` takes.
 
         All is read and chunked in this process, without the limits of workers: meant for files that are trusted.
 
@@ -97,12 +97,15 @@ class Corpus:
         found: dict[str, LoadedDocument] = {}
         left_out: list[tuple[str, str]] = []
         roots: list[str] = []
-        for path in map(os.fsdecode, paths):
+        named = [os.fsdecode(path) for path in ([paths] if isinstance(paths, (str, os.PathLike)) else paths)]
+        for path in named:
+            name = os.path.normpath(path)
             if not os.path.isdir(path):
-                name = os.path.normpath(path)
                 found[name] = pipeline.load(name, pipeline.read(path), options, registry, encoding)
                 continue
-            roots.append(path)
+            if name in roots:
+                continue
+            roots.append(name)
             for entry in walk(path, **which):
                 if entry.verdict == "ignored":
                     continue
@@ -115,7 +118,8 @@ class Corpus:
                 except ChunkingError as error:
                     left_out.append((entry.path, str(error).removeprefix(f"{entry.path}: ")))
         if not found:
-            raise OptionError(f"Corpus.read(): no document in {', '.join(map(os.fsdecode, paths)) or 'no paths'}.")
+            why = f"; {left_out[0][0]} was left out: {left_out[0][1]}" if left_out else "."
+            raise OptionError(f"Corpus.read(): no document in {', '.join(named) or 'no paths'}{why}")
         corpus = cls(found.items(), registry)
         corpus.left_out = tuple(left_out)
         corpus._name(roots)
@@ -123,7 +127,7 @@ class Corpus:
 
     def _name(self, roots: Iterable[str]) -> None:
         """Let documents be called by their paths relative to the folders they were found in, too."""
-        for root in map(os.path.normpath, roots):
+        for root in roots:
             for path, number in self.numbers.items():
                 self._short.setdefault(os.path.relpath(path, root), []).append(number)
 
@@ -199,10 +203,10 @@ def read_questions(path: str | os.PathLike[str], corpus: Corpus, unit: Unit = "c
             continue
         try:
             questions.append(_question(corpus, json.loads(line), unit, str(number)))
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise OptionError(f"{name}:{number}: no JSON: {error}.") from None
         except OptionError as error:
             raise OptionError(f"{name}:{number}: {error}") from None
+        except (ValueError, RecursionError) as error:  # no JSON, a number of too many digits, too deep
+            raise OptionError(f"{name}:{number}: no JSON: {error}.") from None
     if not questions:
         raise OptionError(f"{name}: holds no question.")
     return questions
@@ -220,4 +224,5 @@ def _question(corpus: Corpus, row: Any, unit: Unit, number: str) -> Question:
             if not isinstance(span.get(key), kind):
                 raise OptionError(f'"{key}" is {json.dumps(span.get(key))}; {wanted} is needed.')
     spans = [(span["path"], span["start"], span["end"]) for span in gold]
-    return corpus.question(row.get("question", ""), spans, unit=unit, id=str(row.get("id", number)))
+    given = row.get("id")
+    return corpus.question(row.get("question", ""), spans, unit=unit, id=number if given is None else str(given))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from math import isfinite
+from operator import index as whole
 from typing import TYPE_CHECKING, Any
 
 from omnichunk.collect import label, told
@@ -100,6 +101,8 @@ def named(registry: PluginRegistry, name: str, options: Mapping[str, Any]) -> In
     if name not in declared and name in embedders:
         if "model" not in options:
             raise OptionError(f'retriever: the embedder {name} needs a model, as in "{name}: model=…".')
+        if wrong := {"name", "registry"} & options.keys():
+            raise OptionError(f'retriever: the embedder {name} has no option "{min(wrong)}".')
         return embedding_retriever(open_embedder(name, registry=registry, **options))
     if name not in declared:
         hint = suggestion(name, [*declared, *embedders]) or "."
@@ -128,18 +131,17 @@ def _guarded(function: Callable[..., Any], who: str) -> Callable[..., Any]:
 
 def ranked(search: Search, question: str, limit: int, count: int) -> list[Found]:
     """What ``search`` finds, checked: PluginError unless it is ``limit`` numbers of ``count`` payloads at most, each once."""
-    found = list(islice(search(question, limit), limit))
-    seen: set[int] = set()
-    for item in found:
+    found: dict[int, float] = {}
+    for item in islice(search(question, limit), limit):
         try:
-            number, score = item
-            usable = 0 <= number < count and number not in seen and isfinite(score)
-        except (TypeError, ValueError):
+            number, score = whole(item[0]), float(item[1])
+            usable = len(item) == 2 and 0 <= number < count and number not in found and isfinite(score)
+        except (TypeError, ValueError, LookupError, OverflowError):
             usable = False
         if not usable:
             raise PluginError(
                 f"the retriever found {item!r:.60}; it gives pairs of the number of a payload, of {count}, each once, and "
                 "a finite score."
             )
-        seen.add(number)
-    return found
+        found[number] = score
+    return list(found.items())

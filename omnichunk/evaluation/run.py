@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from operator import index as whole
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from omnichunk.evaluation.report import compared, data
 from omnichunk.evaluation.retrievers import Index, named, ranked
 from omnichunk.model.chunk import ByteRange
 from omnichunk.model.document import SourceDescriptor, described
-from omnichunk.model.options import SizeUnit
+from omnichunk.model.options import SizeUnit, build
 from omnichunk.selection import Slice, select_within_budget
 
 DEPTH = 100
@@ -51,6 +52,12 @@ class Configuration:
     options: Mapping[str, Any] = field(default_factory=dict)
     split: Split | None = None
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise OptionError(f"Configuration: name={self.name!r:.60}; a non-empty str is needed.")
+        if not isinstance(self.options, Mapping) or not all(isinstance(name, str) for name in self.options):
+            raise OptionError(f"configuration {self.name}: options={self.options!r:.60}; values by name are needed.")
+
     def splitter(self, corpus: Corpus) -> Callable[[Document], Iterable[Slice]]:
         """What makes the chunks of a document. Raises OptionError for options that cannot work."""
         if self.split is not None:
@@ -66,13 +73,14 @@ class Configuration:
                 "configurations. Give it to Corpus.read(loading=…)."
             )
         try:
+            build("Chunker()", None, self.options)  # refuses names, such as ``self``, that are no options
             chunker = Chunker(corpus.registry, **self.options)
         except OptionError as error:
             raise type(error)(f"configuration {self.name}: {str(error).removeprefix('Chunker(): ')}") from None
         return lambda document: chunker.chunk_loaded(document.path, document.loaded)
 
 
-def windows(name: str, windows: int, overlap: int = 0, **more: Any) -> Split:
+def windows(name: str, /, windows: int, overlap: int = 0, **more: Any) -> Split:
     """Windows of ``windows`` code points, each repeating ``overlap`` of the one before. ``name``: for messages."""
     if more:
         raise OptionError(f'configuration {name}: windows have no option "{next(iter(more))}", only overlap.')
@@ -92,7 +100,13 @@ def _pieces(name: str, split: Split) -> Callable[[Document], Iterable[Slice]]:
     def pieces(document: Document) -> Iterable[Slice]:
         text, position = document.text, document.position
         source = described(text, source_id=document.path, format_name=document.loaded.format_name)
-        for start, end in split(document.path, text):
+        for found in split(document.path, text):
+            try:
+                start, end = map(whole, found)
+            except (TypeError, ValueError):
+                raise OptionError(
+                    f"configuration {name}: its split gave {found!r:.60} for {document.path}; pairs of code points are needed."
+                ) from None
             if not 0 <= start < end <= len(text):
                 if start == end:
                     continue
@@ -186,7 +200,10 @@ def evaluate(
     Raises OptionError for values that cannot work, PluginError for what a retriever finds and cannot have found, and for
     a declared one that fails; exceptions of a function given as ``retriever`` propagate.
     """
-    asked, compared, ks = tuple(questions), tuple(configurations), tuple(sorted(set(k)))
+    asked, compared, ks = tuple(questions), tuple(configurations), tuple(k) if isinstance(k, Iterable) else (k,)
+    for given, kind in (*((q, Question) for q in asked), *((c, Configuration) for c in compared)):
+        if not isinstance(given, kind):
+            raise OptionError(f"evaluate(): {given!r:.60} is no {kind.__name__}.")
     names = [configuration.name for configuration in compared]
     if not asked or not compared:
         raise OptionError(f"evaluate(): there is no {'configuration' if asked else 'question'}.")
@@ -194,13 +211,16 @@ def evaluate(
         twice = next(name for name in names if names.count(name) > 1)
         raise OptionError(f"evaluate(): two configurations are called {twice}; give each a name of its own.")
     if not ks or any(type(n) is not int or n < 1 for n in ks):
-        raise OptionError(f"evaluate(): k={ks!r}; whole numbers of at least 1 are needed.")
+        raise OptionError(f"evaluate(): k={ks!r:.60}; whole numbers of at least 1 are needed.")
+    ks = tuple(sorted(set(ks)))
     if retriever_options and not isinstance(retriever, str):
         raise OptionError(
             "evaluate(): retriever_options are for a retriever by name; give your function what it needs."
         )
     if type(resamples) is not int or resamples < 0:
         raise OptionError(f"evaluate(): resamples={resamples!r}; a whole number of at least 0 is needed.")
+    if type(seed) is not int:
+        raise OptionError(f"evaluate(): seed={seed!r:.60}; a whole number is needed.")
     golds = [union(question.gold) for question in asked]
     for question, gold in zip(asked, golds):
         if not gold or gold[-1].document >= len(corpus.documents) or not tokens(gold, corpus.starts):
@@ -251,7 +271,7 @@ def _asked(
         return Span(corpus.numbers[of.source.source_id], *of.byte_range)
 
     for question, gold in questions:
-        best = ranked(search, question.text, max(DEPTH, *ks), len(chunks)) if search is not None else []
+        best = ranked(search, question.text, min(max(DEPTH, *ks), len(chunks)), len(chunks)) if search is not None else []
         found = [chunks[i] for i, _ in best]
         selection = select_within_budget(found, [score for _, score in best], budget, **limits)
         measured = overlap(gold, map(span, selection.passages), corpus.starts)

@@ -84,7 +84,7 @@ def tune(
     known = first.results[0].summary
     if metric not in known:
         raise OptionError(
-            f'tune(): there is no metric "{metric}"{suggestion(metric, known) or "; " + ", ".join(known)}'
+            f'tune(): there is no metric "{metric}"{suggestion(str(metric), known) or "; " + ", ".join(known)}'
         )
     better = [i for i in range(1, len(tried)) if first.results[i].difference[metric].low > 0]
     best = max(

@@ -65,17 +65,20 @@ class Contexts:
 
     def of(self, start: int, end: int, place: Place, span: Span) -> ChunkContext:
         """The context of ``[start, end)``, whose first atom is ``span`` and lies at ``place``."""
+        return self.led(start, end, place, *lead(span, start, end))
+
+    def led(self, start: int, end: int, place: Place, kind: str, opening: Sequence[Span]) -> ChunkContext:
+        """``of``, where it is known what ``lead`` finds."""
         with self._lock:
-            return self._context(start, end, place, span)
+            return self._context(start, end, place, kind, opening)
 
     def lines(self, start: int, end: int) -> LineRange:
         """The lines of ``[start, end)``, which is not empty."""
         with self._lock:
             return LineRange(self._positions.line(start), self._positions.line(end - 1))
 
-    def _context(self, start: int, end: int, place: Place, span: Span) -> ChunkContext:
+    def _context(self, start: int, end: int, place: Place, kind: str, opening: Sequence[Span]) -> ChunkContext:
         scope, headings, crumbs, table, chain = self._path(place)
-        span, opening = _lead(span, start, end)
         more = tuple(section.name for section in opening if section not in chain)
         if more:
             headings += more
@@ -93,7 +96,7 @@ class Contexts:
             self._siblings(start, end, chain),
             self._imports,
             headings,
-            _section_type(span, content, table),
+            _section_type(kind, content, table),
             table,
             self._errors,
             self._metadata(touched),
@@ -218,14 +221,14 @@ class Contexts:
         return language, "hybrid" if i + 1 < len(blocks) and blocks[i + 1][0] < end else kind
 
 
-def _section_type(span: Span, content: str, table: str) -> str:
+def _section_type(kind: str, content: str, table: str) -> str:
     if content == "code":
         return "code"
-    return "table" if table else _SECTION_TYPES.get(span.kind, "paragraph")
+    return "table" if table else _SECTION_TYPES.get(kind, "paragraph")
 
 
-def _lead(span: Span, start: int, end: int) -> tuple[Span, list[Span]]:
-    """The first content of ``[start, end)``, which begins with ``span``, and the sections that open before it.
+def lead(span: Span, start: int, end: int) -> tuple[str, list[Span]]:
+    """The kind of the first content of ``[start, end)``, which begins with ``span``, and the sections that open before.
 
     A heading directly followed by the heading of a subsection opens both.
     """
@@ -246,4 +249,4 @@ def _lead(span: Span, start: int, end: int) -> tuple[Span, list[Span]]:
         if not span.known:
             break
         span = next((child for child in span.known if child.kind != "heading"), span.known[0])
-    return span, opening
+    return span.kind, opening

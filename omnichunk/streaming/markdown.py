@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from omnichunk.streaming.protocol import ChunkingStrategy, Scanner
+from omnichunk.streaming.protocol import ChunkingStrategy, LineScanner, Scanner
 
 _SPACE = " \t"
 _BLANK = " \t\r\n"
@@ -60,7 +60,7 @@ class MarkdownBlockChunker(ChunkingStrategy):
         return _MarkdownScanner()
 
 
-class _MarkdownScanner(Scanner):
+class _MarkdownScanner(LineScanner):
     __slots__ = ("blank", "closes", "fence", "kind", "lines", "marker", "offset", "pieces")
 
     def __init__(self) -> None:
@@ -74,19 +74,18 @@ class _MarkdownScanner(Scanner):
         self.closes: re.Pattern[str] | None = None  # what ends HTML
         self.pieces: list[str] = []
 
-    def feed(self, delta: str) -> list[str]:
-        self.parts.append(delta)
-        if "\n" not in delta:
-            return []
+    def complete(self) -> list[str]:
         self.pieces = []
-        for line in self.whole_lines():
+        *lines, rest = "".join(self.parts).split("\n")
+        self.parts = [rest]
+        for line in lines:
             self._line(line + "\n")
         return self.pieces
 
     def flush(self) -> list[str]:
         self.pieces = []
-        if self.parts:
-            self._line("".join(self.parts))
+        if rest := "".join(self.parts):
+            self._line(rest)
         self._close()
         return self.pieces
 

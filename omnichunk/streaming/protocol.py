@@ -52,17 +52,11 @@ class Scanner(ABC):
 
     @abstractmethod
     def feed(self, delta: str) -> list[str]:
-        """The pieces that ``delta`` completes."""
+        """The pieces that ``delta``, a string, completes."""
 
     @abstractmethod
     def flush(self) -> list[str]:
         """What is left at the end of the stream. The scanner must not be used afterwards."""
-
-    def whole_lines(self) -> list[str]:
-        """The lines that have their end, without it; what follows the last one stays pending."""
-        *lines, rest = "".join(self.parts).split("\n")
-        self.parts = [rest] if rest else []
-        return lines
 
     def copy(self: S) -> S:
         """A scanner that goes its own way from here. Costs the pending text once, then nothing until more arrives."""
@@ -73,3 +67,28 @@ class Scanner(ABC):
                 value = getattr(self, name)
                 setattr(twin, name, value.copy() if isinstance(value, list) else value)
         return twin
+
+
+class LineScanner(Scanner):
+    """A scanner that has nothing to do until a line feed arrives: every other delta costs one test and one append.
+
+    Its ``feed`` is called with every delta, directly, so it makes sure itself that it gets strings.
+    """
+
+    __slots__ = ()
+
+    def feed(self, delta: str) -> list[str]:
+        if not isinstance(delta, str):
+            raise not_text(delta)
+        self.parts.append(delta)
+        if "\n" in delta:
+            return self.complete()
+        return []
+
+    @abstractmethod
+    def complete(self) -> list[str]:
+        """The pieces in ``parts``, the last of which has just come and has a line feed; keep the rest there."""
+
+
+def not_text(delta: object) -> TypeError:
+    return TypeError(f"a delta must be str, not {type(delta).__name__}.")

@@ -7,12 +7,10 @@ scanner over deltas, written to look at no character twice unless a boundary may
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-
-from omnichunk.streaming.protocol import ChunkingStrategy, Scanner
+from omnichunk.streaming.protocol import ChunkingStrategy, LineScanner, Scanner
 
 _SENTENCE_END = re.compile(r"[.!?][\"'”’)]?\s+")
-_PARAGRAPH_END = re.compile(r"\n\n+"), re.compile(r"\n\r?\n(?:\r?\n)*")
+_PARAGRAPH_ENDS = re.compile(r"\n\n+"), re.compile(r"\n\r?\n(?:\r?\n)*")
 _LINE_ENDS = re.compile(r"\n+"), re.compile(r"(?:\r?\n)+")
 _LONG = 256
 _JSON_SPACE = " \t\r\n\x1e\ufeff"  # with the record separator of RFC 7464 and the byte order mark
@@ -139,64 +137,63 @@ class ParagraphChunker(ChunkingStrategy):
         if not isinstance(crlf, bool):
             raise TypeError(f"ParagraphChunker(): crlf must be bool, not {type(crlf).__name__}.")
         self.crlf = crlf
+        self._ends = _PARAGRAPH_ENDS[crlf]
 
     def split(self, accumulated_text: str) -> list[str]:
-        return self._parted(accumulated_text)[:-1]
+        return self._complete(self._ends.split(accumulated_text)[:-1])
 
     def flush(self, accumulated_text: str) -> list[str]:
-        """The rest as it is, unless the text ends in a boundary."""
-        rest = self._parted(accumulated_text)[-1]
-        return [rest] if rest else []
+        """The rest as it is, unless the text ends in a boundary, or, with ``crlf``, perhaps within one."""
+        return self._last(self._ends.split(accumulated_text)[-1])
 
-    def _parted(self, text: str) -> list[str]:
-        """The complete paragraphs, and the fragment, which may be empty."""
+    def _complete(self, parts: list[str]) -> list[str]:
         if self.crlf:
-            *whole, rest = _PARAGRAPH_END[1].split(text)
-            return [*filter(None, [part.removesuffix("\r") for part in whole]), rest]
-        first, *others = text.split("\n\n")
-        *whole, rest = first, *[part.lstrip("\n") for part in others]
-        return [*filter(None, whole), rest]
+            return [text for part in parts if (text := part.rstrip("\r"))]
+        return [*filter(None, parts)]
+
+    def _last(self, rest: str) -> list[str]:
+        return [rest] if (rest.strip("\r") if self.crlf else rest) else []
 
     def scanner(self) -> Scanner:
         return _ParagraphScanner(self)
 
 
-class _ParagraphScanner(Scanner):
-    __slots__ = ("end", "fresh", "line_ends", "parted", "tail")
+class _ParagraphScanner(LineScanner):
+    __slots__ = ("ends", "follows", "strategy")
 
     def __init__(self, strategy: ParagraphChunker) -> None:
         super().__init__()
-        self.parted = strategy._parted
-        self.end, self.line_ends = _PARAGRAPH_END[strategy.crlf], _LINE_ENDS[strategy.crlf]
-        self.tail = ""  # the line end, or the piece of one, at the end of what is pending
-        self.fresh = False  # whether what is pending belongs to the boundary before, or may do so
+        self.strategy = strategy
+        self.ends = strategy._ends
+        self.follows = False  # whether what is pending follows a boundary, which line ends at its start belong to
 
-    def feed(self, delta: str) -> list[str]:
+    def complete(self) -> list[str]:
         parts = self.parts
-        if not self.tail and "\n" not in delta and not self.fresh:
-            parts.append(delta)
+        delta = parts[-1]
+        if not ("\n\n" in delta or delta[0] in "\r\n" or "\n\r\n" in delta):
             return []
-        if self.fresh:
-            delta = "".join(parts) + delta
-            if ends := self.line_ends.match(delta):
-                delta = delta[ends.end() :]
-            self.parts = parts = []
-            self.fresh = delta in ("", "\r")
-        window = self.tail + delta
-        parts.append(delta)
-        pieces: list[str] = []
-        if self.end.search(window):
-            *pieces, rest = self.parted("".join(parts))
-            self.parts = [rest]
-            self.fresh = rest in ("", "\r")
-            window = rest
-        last = window[-2:]
-        self.tail = last[-1:] if last[-1:] == "\n" else last if last == "\n\r" else ""
-        return pieces
+        before, i = "", len(parts) - 1
+        while i and len(before) < 2:  # as much of a boundary as may have come before the delta
+            i -= 1
+            before = parts[i][-2:] + before
+        window = before + delta
+        whole = self.ends.split(window)
+        if len(whole) == 1:
+            return []
+        text = "".join(parts)
+        whole[0] = text[self._start(text) : len(text) - len(window) + len(whole[0])]
+        self.parts = [whole.pop()]
+        self.follows = True
+        return self.strategy._complete(whole)
 
     def flush(self) -> list[str]:
-        rest = "".join(self.parts)
-        return [rest] if rest else []
+        text = "".join(self.parts)
+        return self.strategy._last(text[self._start(text) :])
+
+    def _start(self, text: str) -> int:
+        """Where the paragraph starts in what is pending."""
+        ends = _LINE_ENDS[self.strategy.crlf].match(text) if self.follows and text[:1] in "\r\n" else None
+        return ends.end() if ends else 0
 
 
 class LineChunker(ChunkingStrategy):
@@ -217,15 +214,16 @@ class LineChunker(ChunkingStrategy):
         return self._last(accumulated_text[accumulated_text.rfind("\n") + 1 :])
 
     def scanner(self) -> Scanner:
-        return _LineScanner(self._cleaned, self._last)
+        return _LineScanner(self, plain=not self.keep_ends)
 
     def _cleaned(self, lines: list[str]) -> list[str]:
         if self.keep_ends:
             return [line + "\n" for line in lines]
-        return [text for line in lines if (text := line.removesuffix("\r"))]
+        return [text for line in lines if (text := line.rstrip("\r"))]
 
     def _last(self, line: str) -> list[str]:
-        return [line] if line else []
+        text = line if self.keep_ends else line.rstrip("\r")
+        return [text] if text else []
 
 
 class JSONLinesChunker(LineChunker):
@@ -239,6 +237,9 @@ class JSONLinesChunker(LineChunker):
     def __init__(self) -> None:
         super().__init__()
 
+    def scanner(self) -> Scanner:
+        return _LineScanner(self, plain=False)
+
     def _cleaned(self, lines: list[str]) -> list[str]:
         return [text for line in lines if (text := line.strip(_JSON_SPACE))]
 
@@ -246,17 +247,21 @@ class JSONLinesChunker(LineChunker):
         return self._cleaned([line])
 
 
-class _LineScanner(Scanner):
-    __slots__ = ("cleaned", "last")
+class _LineScanner(LineScanner):
+    __slots__ = ("plain", "strategy")
 
-    def __init__(self, cleaned: Callable[[list[str]], list[str]], last: Callable[[str], list[str]]) -> None:
+    def __init__(self, strategy: LineChunker, plain: bool) -> None:
         super().__init__()
-        self.cleaned = cleaned
-        self.last = last
+        self.strategy = strategy
+        self.plain = plain  # whether there is nothing to clean in lines without CR, none of which is empty
 
-    def feed(self, delta: str) -> list[str]:
-        self.parts.append(delta)
-        return self.cleaned(self.whole_lines()) if "\n" in delta else []
+    def complete(self) -> list[str]:
+        text = "".join(self.parts)
+        lines = text.split("\n")
+        self.parts = [lines.pop()]
+        if self.plain and "\r" not in text and "" not in lines:
+            return lines
+        return self.strategy._cleaned(lines)
 
     def flush(self) -> list[str]:
-        return self.last("".join(self.parts))
+        return self.strategy._last("".join(self.parts))
