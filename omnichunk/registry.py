@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
@@ -49,6 +49,7 @@ class PluginRegistry(PluginSet):
     """The plugins of a chunker and the lookups over what they declare; see ``PluginSet`` for its arguments."""
 
     _lookup: tuple[int, Languages] | None = None
+    _asked: tuple[int, Sequence[Loader], Mapping[str, Loader]] | None = None
 
     def register_parser(self, language: str, fn: Parse, overwrite: bool = False) -> None:
         """Parse ``language`` (any of its names) with ``fn(filepath, content)``: a tree-sitter-like tree, or ``None``.
@@ -182,9 +183,11 @@ class PluginRegistry(PluginSet):
                 return provider
         wanted = self._languages().get(language).provider
         self._need("structure", BUILTIN_PROVIDERS.get(wanted, ""))
-        known: dict[str, StructureProvider] = {**self._builtin["structure"], **strange}
-        if wanted in known:
-            return known[wanted]
+        builtin: dict[str, StructureProvider] = self._builtin["structure"]
+        named = strange.get(wanted) or builtin.get(wanted)
+        if named is not None:
+            return named
+        known = {**builtin, **strange}
         for provider in known.values():
             if language in provider.kinds:
                 return provider
@@ -198,17 +201,16 @@ class PluginRegistry(PluginSet):
         means that ``sniff`` says so, or that it is a zip archive that holds what has one of the loader's media types.
         Raises OptionError with a suggestion when there is no loader called ``explicit``.
         """
-        loaders = self.loaders()
         if explicit is not None:
-            return _named(loaders, explicit, "loader")
-        order: list[Loader] = [*reversed(self._strange["loaders"].values()), *self._builtin["loaders"].values()]
+            return _named(self.loaders(), explicit, "loader")
+        order, claimed = self._ranked()
         name = source.name.replace("\\", "/").rsplit("/", 1)[-1].lower()
         dot = name.find(".")
         while dot >= 0:
-            for loader in order:
-                if name[dot:] in loader.suffixes:
-                    return loader
+            if (claiming := claimed.get(name[dot:])) is not None:
+                return claiming
             dot = name.find(".", dot + 1)
+        loaders = self.loaders()
         if self.detect(name):
             return _named(loaders, DEFAULT_LOADER, "loader")
         media_type = media_type.partition(";")[0].strip().lower()
@@ -222,6 +224,16 @@ class PluginRegistry(PluginSet):
                 return loader
         return _named(loaders, DEFAULT_LOADER, "loader")
 
+    def _ranked(self) -> tuple[Sequence[Loader], Mapping[str, Loader]]:
+        """The loaders in the order they are asked, and for each suffix the first that claims it."""
+        asked = self._asked
+        if asked is None or asked[0] != self._revised:
+            self._need("loaders")
+            order = (*reversed(self._strange["loaders"].values()), *self._builtin["loaders"].values())
+            asked = self._revised, order, {suffix: loader for loader in order[::-1] for suffix in loader.suffixes}
+            self._asked = asked
+        return asked[1:]
+
     def load(self, source: Source, explicit: str | None = None, media_type: str = "") -> LoadedDocument:
         """What the loader of ``source``, or the one called ``explicit``, makes of it, checked; see ``load_document``."""
         loader = self.loader_for(source, explicit, media_type)
@@ -230,7 +242,7 @@ class PluginRegistry(PluginSet):
             raise LoadError(f"{source.name}: lies {depth} containers deep, and no more are opened. Unpack it first.")
         token = _running.set((self, depth + 1))
         try:
-            asked = replace(source, options={**loader.options, **source.options})
+            asked = replace(source, options={**loader.options, **source.options}) if loader.options else source
             loaded = import_module(LANGUAGES).using(self._languages(), loader.load, asked)
         except ChunkingError:
             raise

@@ -26,19 +26,23 @@ _CONTENT = {"code": "code", "prose": "prose", "markup": "markup", "data": "marku
 _SIBLINGS = 2  # on each side
 _SEARCH = 12  # landmarks looked at for them
 _DOC_QUOTES = re.compile(r'^[rRuUbBfF]{0,2}("""|\'\'\'|"|\')|("""|\'\'\'|"|\')\s*$')
-_DOC_MARKS = re.compile(
-    r"^[ \t]*(?:/\*+!?|///?!?|\*+/|\(\*+|\*(?![*)])|<#|#\[=*\[|#+'?|--\[=*\[|--+(?: ?[|^])?|;+|%+|!(?:[<>]|(?=\s)))[ \t]?"
-    r"|[ \t]*(?:\*+/|\*+\)|#>|\]=*\])\s*\Z",
-    re.MULTILINE,
+_DOC_MARK = re.compile(
+    r"[ \t]*(?:/\*+!?|///?!?|\*+/|\(\*+|\*(?![*)])|<#|#\[=*\[|#+'?|--\[=*\[|--+(?: ?[|^])?|;+|%+|!(?:[<>]|(?=\s|\Z)))[ \t]?"
 )
+_DOC_END = re.compile(r"(?:(?<!\*)\*+[/)]|#>|\]=*\])\Z")
 
 
 def plain_doc(text: str) -> str:
     """A docstring or doc comment without its quotes or comment marks, lines dedented to plain sentences."""
-    stripped = _DOC_QUOTES.sub("", text.strip())
-    if stripped == text.strip():
-        stripped = _DOC_MARKS.sub("", stripped)
-    return "\n".join(line.strip() for line in stripped.strip().splitlines()).strip()
+    text = text.strip()
+    bare = _DOC_QUOTES.sub("", text)
+    if bare != text:
+        lines = bare.strip().splitlines()
+    else:
+        if text[-1:] in ("/", ")", ">", "]") and (end := _DOC_END.search(text, text.rfind("\n") + 1)):
+            text = text[: end.start()]
+        lines = [line[mark.end() :] if (mark := _DOC_MARK.match(line)) else line for line in text.splitlines()]
+    return "\n".join(map(str.strip, lines)).strip()
 
 
 class Path(NamedTuple):
