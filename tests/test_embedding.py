@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import operator
+import os
 import pickle
+import signal
 import sqlite3
 import sys
 import threading
@@ -18,6 +22,7 @@ from omnichunk import (
     EmbeddingError,
     MissingDependencyError,
     OptionError,
+    PluginError,
     PluginRegistry,
     StoreError,
     hookimpl,
@@ -152,6 +157,10 @@ def test_functions_are_told_apart_as_objects():
     for embed in (one, two, one, one.method, one.method):
         keep.rows(["a"], options(embed))
     assert (one.calls, two.calls) == (2, 1)  # one.method is a function of its own, however often it is read
+    assert keep._space(options(operator.neg)) is not keep._space(options(operator.pos))  # both say they are of a module
+    one.fingerprint = "another model"
+    keep.rows(["a"], options(one))
+    assert one.calls == 3
     for _ in range(200):
         keep.rows(["a"], options(lambda texts: by_topic(texts)))  # none may get what another left at its address
     assert len(keep._spaces) <= cache.SPACES
@@ -197,6 +206,74 @@ def test_what_was_embedded_before_a_failure_is_kept(monkeypatch):
         keep.rows(["a", "b"], options(embed))
     keep.rows(["a", "b"], options(embed))
     assert asked == ["a", "b", "b"]
+
+
+# -- async functions ---------------------------------------------------------------------------------------------------
+
+
+async def later(texts):
+    await asyncio.sleep(0)
+    return by_topic(texts)
+
+
+def texts_of(embed, text=CATS + MONEY):
+    return [c.text for c in Chunker(semantic=True, semantic_embed_fn=embed, semantic_window=1).chunk("a.txt", text)]
+
+
+def test_an_async_function_may_chunk_by_an_async_function():
+    async def here(texts):
+        texts_of(later, MONEY + RAIN)
+        return by_topic(texts)
+
+    async def in_a_thread(texts):
+        await asyncio.to_thread(texts_of, later, MONEY + RAIN)
+        return by_topic(texts)
+
+    for embed in (here, in_a_thread):
+        found = []
+        thread = threading.Thread(target=lambda embed=embed, found=found: found.extend(texts_of(embed)), daemon=True)
+        thread.start()
+        thread.join(20)
+        assert found == [CATS, MONEY]
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer")
+def test_a_call_that_is_interrupted_does_not_go_on():
+    class Interrupted(BaseException):
+        pass
+
+    def interrupt(number, frame):
+        raise Interrupted
+
+    ended = []
+
+    async def embed(texts):
+        try:
+            await asyncio.sleep(20)
+        finally:
+            ended.append(True)
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with pytest.raises(Interrupted):
+            texts_of(embed)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert ended == [True]
+    assert texts_of(later) == [CATS, MONEY]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_has_a_loop_of_its_own():
+    assert texts_of(later) == [CATS, MONEY]
+    child = os.fork()
+    if not child:
+        os._exit(7 if texts_of(later) == [CATS, MONEY] else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert texts_of(later, MONEY + RAIN) == [MONEY, RAIN]
 
 
 # -- the cache in a file -----------------------------------------------------------------------------------------------
@@ -266,6 +343,19 @@ def test_embedders_are_declared_by_plugins():
         open_embedder("topics", "any", registry=registry, wait=2)
 
 
+def test_an_embedder_that_cannot_be_made_is_the_fault_of_its_plugin():
+    class Plugin:
+        @hookimpl
+        def omnichunk_embedders(self):
+            return [Embedder("broken", lambda model: 1 / 0), Embedder("number", len)]
+
+    registry = PluginRegistry()
+    registry.register(Plugin(), "odd")
+    for name, told in (("broken", "raised ZeroDivisionError"), ("number", "made 3, which cannot be called")):
+        with pytest.raises(PluginError, match=f"plugin odd: the embedder {name} {told}"):
+            open_embedder(name, "abc", registry=registry)
+
+
 @pytest.fixture
 def packages(monkeypatch):
     """Stand-ins for the packages that load models."""
@@ -325,6 +415,21 @@ def test_nothing_is_downloaded_unless_asked(packages, monkeypatch, tmp_path):
         open_embedder("model2vec", "some/model")(["a"])
     open_embedder("model2vec", "some/model", revision="r", download=True)(["a"])
     assert asked == [("some/model", None, True), ("some/model", "r", False)]
+
+
+@pytest.mark.parametrize("wrong", [{"download": "no"}, {"batch_size": 0}, {"prompt": 3}])
+def test_wrong_options_of_a_model_are_refused_at_once(wrong):
+    with pytest.raises(OptionError, match="sentence-transformers: "):
+        open_embedder("sentence-transformers", "m", **wrong)
+
+
+def test_a_folder_without_a_model_is_told(packages, monkeypatch, tmp_path):
+    def broken(folder):
+        raise ValueError("no model\nfiles.")
+
+    monkeypatch.setattr(sys.modules["model2vec"].StaticModel, "from_pretrained", broken)
+    with pytest.raises(EmbeddingError, match=r"holds no model that can be loaded: ValueError: no model files\.$"):
+        open_embedder("model2vec", str(tmp_path))(["a"])
 
 
 def test_a_missing_package_is_named_with_its_extra(monkeypatch, tmp_path):
@@ -425,11 +530,23 @@ def test_an_endpoint_that_is_not_there(monkeypatch):
 
 @pytest.mark.parametrize(
     "wrong",
-    [{}, {"url": "ftp://x"}, {"url": 3}, {"url": "http://x", "batch_size": 0}, {"url": "http://x", "timeout": 0}],
+    [
+        {},
+        *({"url": url} for url in ("ftp://x", 3, None, "http://", "http://[::1", "http://x:y", "http://x:99999")),
+        *({"url": "http://x", name: 0} for name in ("batch_size", "timeout", "dimensions", "key_env", "revision")),
+    ],
 )
 def test_wrong_endpoints_are_refused_at_once(wrong):
     with pytest.raises(OptionError, match="openai"):
         open_embedder("openai", "m", **wrong)
+
+
+def test_an_address_keeps_its_query_and_no_password():
+    embed = open_embedder("openai", "m", url="https://host/v1/?version=1")
+    assert '"https://host/v1/embeddings?version=1"' in embed.fingerprint
+    with pytest.raises(OptionError, match=r"…@host/v1'.*key_env") as raised:
+        open_embedder("openai", "m", url="https://me:s3cret@host/v1")
+    assert "s3cret" not in str(raised.value)
 
 
 # -- late chunking -----------------------------------------------------------------------------------------------------
@@ -468,6 +585,13 @@ def test_long_texts_are_embedded_in_stretches():
     assert np.allclose(rows, late_embeddings(chunks, text, words_of), atol=1e-3)
     assert len(asked) > 3
     assert max(map(len, asked)) <= 600
+    asked.clear()
+    late_embeddings(chunks, text, embed, most=150)  # which the usual surroundings would exceed by far
+    assert max(map(len, asked)) <= 150
+    huge = late_embeddings(chunks, text, lambda part: (words_of(part)[0], words_of(part)[1].astype(np.float32) * 3e37))
+    assert np.allclose(huge, late_embeddings(chunks, text, words_of), atol=1e-6)
+    backwards = late_embeddings(chunks, text, lambda part: [rows[::-1] for rows in words_of(part)])
+    assert np.allclose(backwards, late_embeddings(chunks, text, words_of))
     assert len(late_embeddings([], text, words_of)) == 0
 
 
@@ -479,6 +603,13 @@ def test_late_embeddings_refuse_other_texts_and_other_answers():
             late_embeddings(chunks, other, words_of)
     with pytest.raises(OptionError, match="order"):
         late_embeddings([*Chunker(max_chunk_size=8).chunk("a.txt", text)][::-1], text, words_of)
-    for wrong in (None, ([], []), ([[0, 99]], [[1.0]]), ([[0, 1]], [[float("nan")]]), ([[0, 1]], [[1.0], [2.0]])):
+    for wrong in (
+        None,
+        ([], []),
+        ([[0, 1]], np.ones((1, 0))),
+        ([[0, 99]], [[1.0]]),
+        ([[0, 1]], [[float("nan")]]),
+        ([[0, 1]], [[1.0], [2.0]]),
+    ):
         with pytest.raises(EmbeddingError, match="embed_tokens"):
             late_embeddings(chunks, text, lambda part, wrong=wrong: wrong)

@@ -1,11 +1,12 @@
 """Texts to vectors, asking the embedding function only for texts it was not asked for before.
 
-Vectors are told apart by the function itself (the object, not its name), namespace, model revision and preprocessing.
-Nothing of the text is kept but a digest.
+Vectors are told apart by the function itself (the object, not its name), what it declares as ``fingerprint``, namespace,
+model revision and preprocessing. Nothing of the text is kept but a digest.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import count, islice
 from threading import RLock
+from types import MethodType
 from typing import TYPE_CHECKING
 
 from omnichunk.embedding.calling import beside_a_loop, call
@@ -106,8 +108,8 @@ class VectorCache:
     def _space(self, options: SemanticOptions) -> _Space:
         embed = options.semantic_embed_fn
         # The bound methods of one object are made anew each time they are read.
-        who = (id(getattr(embed, "__self__", embed)), id(getattr(embed, "__func__", None)))
-        key = (*who, options.semantic_cache_namespace, options.semantic_model_revision, options.semantic_preprocessing)
+        who = (id(embed.__self__), id(embed.__func__)) if isinstance(embed, MethodType) else (id(embed), 0)
+        key = (*who, identity(options))
         space = self._spaces.setdefault(key, _Space(embed))
         self._spaces.move_to_end(key)
         while len(self._spaces) > SPACES:
@@ -119,10 +121,17 @@ class VectorCache:
             return None
         from omnichunk.embedding.disk import Disk
 
-        name = os.fsdecode(options.semantic_cache_path), Disk.name(options)
+        name = os.fsdecode(options.semantic_cache_path), identity(options)
         if name not in self._disks:
-            self._disks[name] = Disk(options)
+            self._disks[name] = Disk(*name)
         return self._disks[name]
+
+
+def identity(options: SemanticOptions) -> str:
+    """What is the same for vectors that may stand for each other, as far as the caller declares it."""
+    declared = getattr(options.semantic_embed_fn, "fingerprint", None)
+    names = options.semantic_cache_namespace, options.semantic_model_revision, options.semantic_preprocessing
+    return json.dumps([declared if isinstance(declared, str) else "", *names])
 
 
 def _asked(wanted: dict[bytes, str], options: SemanticOptions, space: _Space) -> Iterator[tuple[bytes, bytes]]:

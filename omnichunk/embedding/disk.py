@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import json
-import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 
 from omnichunk.errors import StoreError
-from omnichunk.model.semantic import SemanticOptions
 
 APPLICATION = 0x6F6D6E76  # "omnv", in the header of the file
 _VARIABLES = 500  # keys that one statement asks for
 
 
 class Disk:
-    """The vectors of one identity in a cache file: declared function, namespace, model revision, preprocessing.
+    """The vectors of one ``identity`` in the cache file ``path``.
 
     The file is SQLite; it only grows, and may be deleted at any time. Raises StoreError when it is damaged, of another
     program, or cannot be written.
     """
 
-    def __init__(self, options: SemanticOptions) -> None:
-        assert options.semantic_cache_path is not None
-        self._path = os.fsdecode(options.semantic_cache_path)
-        self._space = sha256(self.name(options).encode("utf-8", "surrogatepass")).digest()[:16]
+    def __init__(self, path: str, identity: str) -> None:
+        self._path = path
+        self._space = sha256(identity.encode("utf-8", "surrogatepass")).digest()[:16]
         with self._opened() as connection:
             ((number,),) = connection.execute("PRAGMA application_id")
             if number != APPLICATION:
@@ -39,13 +35,6 @@ class Disk:
             connection.execute(
                 "CREATE TABLE IF NOT EXISTS vector (space BLOB, text BLOB, row BLOB, PRIMARY KEY (space, text)) WITHOUT ROWID"
             )
-
-    @staticmethod
-    def name(options: SemanticOptions) -> str:
-        """What is the same for vectors that may stand for each other."""
-        declared = getattr(options.semantic_embed_fn, "fingerprint", None)
-        identity = options.semantic_cache_namespace, options.semantic_model_revision, options.semantic_preprocessing
-        return json.dumps([declared if isinstance(declared, str) else "", *identity])
 
     def read(self, keys: Sequence[bytes], dimension: int) -> dict[bytes, bytes]:
         """The rows there are for ``keys``; of ``dimension`` numbers each, or of any if that is 0."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from http.client import HTTPException
 from itertools import count
 from time import sleep
@@ -44,14 +45,17 @@ class Endpoint:
     ) -> None:
         if not isinstance(model, str) or not model:
             raise OptionError(f"openai: model={model!r}; the name of a model is needed.")
-        if not isinstance(url, str) or urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
-            raise OptionError(f"openai: url={url!r}; an address such as http://localhost:11434/v1 is needed.")
-        for name, value, least in (("batch_size", batch_size, 1), ("retries", retries, 0)):
+        if key_env is not None and not isinstance(key_env, str):
+            raise OptionError(f"openai: key_env={key_env!r:.60}; the name of an environment variable is needed.")
+        if not isinstance(revision, str):
+            raise OptionError(f"openai: revision={revision!r:.60}; a str is needed.")
+        wanted = 1 if dimensions is None else dimensions
+        for name, value, least in (("batch_size", batch_size, 1), ("retries", retries, 0), ("dimensions", wanted, 1)):
             if type(value) is not int or value < least:
                 raise OptionError(f"openai: {name}={value!r}; a whole number of at least {least} is needed.")
         if type(timeout) not in (int, float) or not timeout > 0:
             raise OptionError(f"openai: timeout={timeout!r}; a number of seconds above 0 is needed.")
-        self._url = url.rstrip("/") + "/embeddings"
+        self._url = _address(url)
         self._body: dict[str, Any] = {"model": model, "encoding_format": "float"}
         if dimensions is not None:
             self._body["dimensions"] = dimensions
@@ -109,6 +113,20 @@ class Endpoint:
 
     def _failed(self, what: str) -> EmbeddingError:
         return EmbeddingError(f"{self._url}: {what}.")
+
+
+def _address(url: object) -> str:
+    """Where to post to. Raises OptionError for what is no address, or has a password, which errors would repeat."""
+    with suppress(ValueError):  # brackets or a port that are none
+        parts = urlsplit(url if isinstance(url, str) else "")
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        if usable and parts.username is None:
+            return parts._replace(path=parts.path.rstrip("/") + "/embeddings", fragment="").geturl()
+    shown = f"…@{url.rpartition('@')[2]}" if isinstance(url, str) and "@" in url else url
+    raise OptionError(
+        f"openai: url={shown!r:.80}; an address such as http://localhost:11434/v1 is needed. A key belongs into the "
+        "environment variable that key_env names."
+    )
 
 
 class _NoRedirect(HTTPRedirectHandler):

@@ -27,8 +27,9 @@ def late_embeddings(
 
     ``text``: the canonical text that the chunks are slices of. ``most``: code points that ``embed_tokens`` is given at
     once, as far as its model reads; a longer text is embedded in stretches that begin and end with chunks, and have up to
-    ``around`` code points more on each side. A chunk that has no token (it is longer than the model reads) has a zero row.
-    Needs numpy. Raises OptionError for chunks of another text, EmbeddingError for what are no tokens.
+    ``around`` code points more on each side, a quarter of ``most`` at most. Only a chunk that is longer than ``most`` is
+    given as it is. A chunk that has no token has a zero row. Needs numpy. Raises OptionError for chunks of another text,
+    EmbeddingError for what are no tokens.
     """
     np = numpy()
     for name, value, least in (("most", most, 1), ("around", around, 0)):
@@ -36,16 +37,22 @@ def late_embeddings(
             raise OptionError(f"late_embeddings(): {name}={value!r}; a whole number of at least {least} is needed.")
     ranges = _ranges(chunks, text)
     found: list[Any] = []
-    for first, last in _stretches(ranges, most - 2 * around if most > 2 * around else 1):
-        begin = max(0, ranges[first][0] - around)
-        end = min(len(text), max(stop for _, stop in ranges[first:last]) + around)
-        offsets, vectors = _tokens(call(embed_tokens, text[begin:end]), end - begin)
+    around = min(around, most // 4)
+    for first, last in _stretches(ranges, most - 2 * around):
+        begin, end = ranges[first][0], max(stop for _, stop in ranges[first:last])
+        margin = max(0, min(around, (most - (end - begin)) // 2))
+        begin, end = max(0, begin - margin), min(len(text), end + margin)
+        starts, ends, vectors = _tokens(call(embed_tokens, text[begin:end]), end - begin)
+        if found and len(found[0]) != vectors.shape[1]:
+            raise EmbeddingError(
+                "late_embeddings(): embed_tokens gave vectors of different lengths for parts of one text."
+            )
+        reached = np.maximum.accumulate(ends)
         for start, stop in ranges[first:last]:
-            inside = (offsets[:, 0] < stop - begin) & (offsets[:, 1] > start - begin) & (offsets[:, 0] < offsets[:, 1])
-            found.append(vectors[inside].mean(axis=0) if inside.any() else np.zeros(vectors.shape[1]))
-    if len({len(vector) for vector in found}) > 1:
-        raise EmbeddingError("late_embeddings(): embed_tokens gave vectors of different lengths for parts of one text.")
-    return unit_rows(np.array(found).reshape(len(found), -1), len(chunks)) if found else np.zeros((0, 0), np.float32)
+            low, high = np.searchsorted(reached, start - begin, "right"), np.searchsorted(starts, stop - begin)
+            inside = vectors[low:high][ends[low:high] > start - begin]
+            found.append(inside.mean(axis=0, dtype=np.float64) if len(inside) else np.zeros(vectors.shape[1]))
+    return unit_rows(np.array(found), len(chunks)) if found else np.zeros((0, 0), np.float32)
 
 
 def _ranges(chunks: Sequence[Chunk], text: str) -> list[tuple[int, int]]:
@@ -76,13 +83,15 @@ def _stretches(ranges: Sequence[tuple[int, int]], most: int) -> Iterator[tuple[i
             first = i
 
 
-def _tokens(answer: Any, length: int) -> tuple[Any, Any]:
-    """What ``embed_tokens`` returned as two arrays."""
+def _tokens(answer: Any, length: int) -> tuple[Any, Any, Any]:
+    """What ``embed_tokens`` returned: where tokens that stand for text start, rising, and end, and their vectors."""
     np = numpy()
     try:
         offsets, vectors = (np.asarray(part) for part in answer)
         if offsets.ndim != 2 or vectors.ndim != 2 or offsets.shape != (len(vectors), 2):
             raise ValueError(f"arrays of {offsets.shape} and {vectors.shape}")
+        if not vectors.shape[1]:
+            raise ValueError("vectors of 0 numbers")
         if offsets.dtype.kind not in "iu" or vectors.dtype.kind not in "fiu" or not np.isfinite(vectors).all():
             raise ValueError("offsets are whole numbers, vectors finite ones")
         if len(offsets) and (offsets.min() < 0 or offsets.max() > length):
@@ -91,4 +100,7 @@ def _tokens(answer: Any, length: int) -> tuple[Any, Any]:
         raise EmbeddingError(
             f"late_embeddings(): embed_tokens must return a pair of offsets and a vector for each token: {error}."
         ) from None
-    return offsets, vectors
+    offsets = offsets.astype(np.int64)
+    order = np.argsort(offsets[:, 0], kind="stable")
+    order = order[offsets[order, 0] < offsets[order, 1]]
+    return offsets[order, 0], offsets[order, 1], vectors[order]

@@ -9,6 +9,7 @@ from importlib import import_module
 from threading import Lock
 from typing import Any
 
+from omnichunk.collect import told
 from omnichunk.errors import EmbeddingError, OptionError, missing
 
 _PASSED_OVER = (".md", ".txt.gz", ".png", ".gitattributes")
@@ -28,6 +29,8 @@ class LocalModel(ABC):
     def __init__(self, model: str, *, revision: str | None = None, download: bool = False) -> None:
         if not isinstance(model, (str, os.PathLike)) or not os.fspath(model):
             raise OptionError(f"{self.extra}: model={model!r}; a folder or the name of a model is needed.")
+        if not isinstance(download, bool):
+            raise OptionError(f"{self.extra}: download={download!r:.60}; True or False is needed.")
         self._model = os.fsdecode(model)
         self._revision = revision
         self._download = download
@@ -46,7 +49,7 @@ class LocalModel(ABC):
         """A row of numbers for each text."""
         with self._lock:
             if self._loaded is None:
-                self._loaded = self.load(self._need(self.package), self.folder)
+                self._loaded = self._read()
         return self.encode(self._loaded, texts)
 
     @property
@@ -81,6 +84,14 @@ class LocalModel(ABC):
     def settings(self) -> str:
         """What else, beside the files, changes the numbers."""
         return ""
+
+    def _read(self) -> Any:
+        package, folder = self._need(self.package), self.folder
+        try:
+            return self.load(package, folder)
+        except Exception as error:
+            why = " ".join(told(error).split())[:300].rstrip(".")
+            raise EmbeddingError(f"{self.extra}: {folder} holds no model that can be loaded: {why}.") from error
 
     def _found(self) -> str:
         hub = self._need("huggingface_hub")
@@ -119,6 +130,10 @@ class SentenceTransformer(LocalModel):
         prompt: str | None = None,
     ) -> None:
         super().__init__(model, revision=revision, download=download)
+        if type(batch_size) is not int or batch_size < 1:
+            raise OptionError(f"{self.extra}: batch_size={batch_size!r:.60}; a whole number of at least 1 is needed.")
+        if not isinstance(prompt, (str, type(None))):
+            raise OptionError(f"{self.extra}: prompt={prompt!r:.60}; a str is needed.")
         self._device = device
         self._batch = batch_size
         self._prompt = prompt

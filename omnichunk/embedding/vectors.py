@@ -21,11 +21,12 @@ def numpy() -> Any:
     return numpy
 
 
-def unit_rows(answer: Any, count: int, dimension: int = 0) -> Rows:
+def unit_rows(answer: Any, count: int, dimension: int = 0, asked: str = "semantic_embed_fn") -> Rows:
     """``answer`` as ``count`` rows of length 1 (zero vectors stay zero), 32-bit floats.
 
     So a row from the cache is bit for bit the row that was computed. Raises EmbeddingError unless ``answer`` is one vector
     of finite numbers for each text, all of the same dimension: ``dimension`` if it is known, any above 0 otherwise.
+    ``asked``: whose answer it is, for messages.
     """
     np = numpy()
     try:
@@ -37,22 +38,20 @@ def unit_rows(answer: Any, count: int, dimension: int = 0) -> Rows:
         rows = rows.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise EmbeddingError(
-            f"semantic_embed_fn: what it returned is no table of numbers ({error}); a vector for each text, all of the same "
+            f"{asked}: what it returned is no table of numbers ({error}); a vector for each text, all of the same "
             "length, is needed."
         ) from None
     if rows.ndim != 2:
-        raise EmbeddingError(
-            f"semantic_embed_fn: an array of {rows.ndim} dimensions came; one row for each text is needed."
-        )
+        raise EmbeddingError(f"{asked}: an array of {rows.ndim} dimensions came; one row for each text is needed.")
     if len(rows) != count:
-        raise EmbeddingError(f"semantic_embed_fn: {len(rows)} vectors came for {count} texts; one for each is needed.")
+        raise EmbeddingError(f"{asked}: {len(rows)} vectors came for {count} texts; one for each is needed.")
     width = rows.shape[1]
     if not width or (dimension and width != dimension):
         needed = f"{dimension}, as before," if dimension else "1 or more"
-        raise EmbeddingError(f"semantic_embed_fn: vectors of {width} numbers came; {needed} are needed.")
+        raise EmbeddingError(f"{asked}: vectors of {width} numbers came; {needed} are needed.")
     wrong = np.flatnonzero(~np.isfinite(rows).all(axis=1))
     if len(wrong):
-        raise EmbeddingError(f"semantic_embed_fn: vector {wrong[0]} of {count} holds a number that is not finite.")
+        raise EmbeddingError(f"{asked}: vector {wrong[0]} of {count} holds a number that is not finite.")
     largest = np.abs(rows).max(axis=1, keepdims=True)
     rows /= np.where(largest > 0, largest, 1)  # before squares are taken, which might overflow or vanish
     lengths = np.sqrt(np.square(rows).sum(axis=1, keepdims=True))
