@@ -92,7 +92,8 @@ def eval_command(
     except OSError as error:
         raise typer.Exit(unwritable(error.filename2 or error.filename or "standard output", error)) from None
     except ChunkingError as error:
-        sys.stderr.write(f"omnichunk: {in_flags(str(error))}\n")
+        said = str(error)
+        sys.stderr.write(f"omnichunk: {said if said.startswith('configuration ') else in_flags(said)}\n")
         raise typer.Exit(USAGE) from None
     sys.stderr.write(told(corpus, len(asked)))
 
@@ -151,8 +152,11 @@ def written(report: EvaluationReport | TuneReport, html: str | None, as_json: bo
     from omnichunk.cli_output import destination
 
     if html is not None:
-        with destination(html, lambda: True) as write:
-            write(report.html())
+        try:
+            with destination(html, lambda: True) as write:
+                write(report.html())
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, html) from None
     with destination(None, lambda: True) as write:
         write(json.dumps(report.to_dict(), ensure_ascii=False, indent=2) + "\n" if as_json else report.table())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -84,6 +85,8 @@ def test_tuning(run, folder):  # noqa: F811
     (["--glob", "*.none"], "no document in docs"),
     (["--tune", "--metric", "speed"], 'there is no metric "speed"'),
     (["--html", "none/out.html"], "none"),
+    (["--retriever", "openai: model=m, url=http://[::1"], "openai: url='http://[::1'"),
+    (["--config", "x: max_chunk_size=" + "[" * 20_000], "configuration x: max_chunk_size='[[["),
 ])  # fmt: skip
 def test_what_cannot_work(run, folder, more, said):  # noqa: F811
     if said.startswith("q.jsonl"):
@@ -104,6 +107,12 @@ def test_files_that_are_not_there(run, folder):  # noqa: F811
     assert run("eval", "none.md", "-q", "q.jsonl")[0] == 2
     assert run("eval", "-", "-q", "q.jsonl")[0] == 2
     assert run("eval", "docs")[0] == 2
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_page_that_cannot_be_written_is_named(run, folder):  # noqa: F811
+    status, out, err = run("eval", "docs", "-q", "q.jsonl", "--html", "/dev/full")
+    assert (status, out, err) == (1, "", "omnichunk: /dev/full: cannot be written: No space left on device.\n")
 
 
 def test_configurations_are_written_as_options():

@@ -167,6 +167,7 @@ def test_questions_are_read_from_lines(tmp_path):
 @pytest.mark.parametrize(("line", "said"), [
     ("{", "q.jsonl:1: no JSON"),
     ("[" * 100_000, "q.jsonl:1: no JSON"),
+    ("9" * 5000, "q.jsonl:1: "),
     ("[]", "q.jsonl:1: an object"),
     ('{"question": "x", "path": 1}', '"path" is 1; a path'),
     ('{"question": "x", "path": "b.md", "start": "0", "end": 2}', '"start" is "0"; a whole number'),
@@ -192,6 +193,17 @@ def test_files_that_cannot_be_read(tmp_path):
         Corpus.read([tmp_path / "none.md"])
     with pytest.raises(OptionError, match="no document in"):
         Corpus.read([tmp_path], glob="*.md")
+    (tmp_path / "a.md").write_text("Words.\n")
+    with pytest.raises(OptionError, match=r"no document in .*a\.md was left out: .*nonsense"):
+        Corpus.read([tmp_path], glob="*.md", encoding="nonsense")
+
+
+def test_a_path_alone_or_twice_is_one_path(tmp_path):
+    (tmp_path / "a.md").write_text("Words.\n")
+    for paths in (tmp_path, str(tmp_path), [tmp_path, f"{tmp_path}/", tmp_path / "a.md"]):
+        corpus = Corpus.read(paths)
+        assert len(corpus.documents) == 1
+        assert corpus.number("a.md") == 0
 
 
 # Evaluation
@@ -269,6 +281,12 @@ def test_other_splitters_take_part():
     (Configuration("x", {"windows": 9, "overlap": 9}), "configuration x: windows=9, overlap=9"),
     (Configuration("x", {"windows": 9, "context_mode": "none"}), 'windows have no option "context_mode"'),
     (Configuration("x", {"overlap": 9}, split=lambda path, text: []), "exclude each other"),
+    (Configuration("x", {"self": 1}), 'configuration x: unknown option "self"'),
+    (Configuration("x", {"registry": 1}), 'configuration x: unknown option "registry"'),
+    (Configuration("x", {"windows": 9, "name": 1}), 'windows have no option "name"'),
+    (Configuration("x", split=lambda path, text: [(0.5, 2)]), r"its split gave \(0.5, 2\)"),
+    (Configuration("x", split=lambda path, text: [3]), "its split gave 3"),
+    ("x", "'x' is no Configuration"),
 ])  # fmt: skip
 def test_configurations_that_cannot_work(configuration, said):
     corpus, questions = made_corpus(1, 1)
@@ -283,6 +301,8 @@ def test_values_that_cannot_work():
         ({"configurations": [Configuration("a"), Configuration("a")]}, "two configurations are called a"),
         ({"k": []}, "k="),
         ({"k": [0]}, "k="),
+        ({"k": 3}, "k="),
+        ({"seed": [1]}, "seed="),
         ({"budget": -1}, "budget=-1"),
         ({"resamples": -1}, "resamples=-1"),
         ({"size_unit": "tokens"}, "needs a tokenizer"),
@@ -291,8 +311,14 @@ def test_values_that_cannot_work():
     ]:
         with pytest.raises(OptionError, match=said):
             evaluate(corpus, questions, **more)
+    for name, options in (("", {}), (3, {}), ("a", None), ("a", {3: 3})):
+        with pytest.raises(OptionError, match=r"Configuration: name=|configuration a: options="):
+            Configuration(name, options)
+    assert evaluate(corpus, questions, k=[10**30]).results[0].values[f"recall@{10**30}"]
     with pytest.raises(OptionError, match="no question"):
         evaluate(corpus, [])
+    with pytest.raises(OptionError, match="is no Question"):
+        evaluate(corpus, ["ant?"])
     for gold in ((), (Span(7, 0, 9),)):
         with pytest.raises(OptionError, match="question 'ant': its gold is nothing of this corpus"):
             evaluate(corpus, [replace(questions[0], gold=gold)])
@@ -385,10 +411,14 @@ def test_an_embedder_is_a_retriever_by_its_name():
         evaluate(corpus, questions, retriever="letters")
     with pytest.raises(OptionError, match='did you mean "letters"'):
         evaluate(corpus, questions, retriever="lettres")
+    for name in ("name", "registry"):
+        with pytest.raises(OptionError, match=f'the embedder letters has no option "{name}"'):
+            evaluate(corpus, questions, retriever="letters", retriever_options={"model": "none", name: 1})
 
 
 @pytest.mark.parametrize(
-    "found", [[(99, 1.0)], [(0, 1.0), (0, 0.5)], [(0, float("nan"))], [0], [("a", 1.0)], [(-1, 1.0)]]
+    "found",
+    [[(99, 1.0)], [(0, 1.0), (0, 0.5)], [(0, float("nan"))], [0], [("a", 1.0)], [(-1, 1.0)], [(0.0, 1.0)], [(0,)]],
 )
 def test_what_no_retriever_can_have_found(found):
     corpus, questions = made_corpus(1, 1)

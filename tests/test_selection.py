@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnichunk import BudgetError, Chunker, OptionError, select_within_budget
+from omnichunk import BudgetError, ByteRange, Chunker, OptionError, select_within_budget
 from support import odd_text
 
 TEXT = "# Guide\n\n" + "".join(
@@ -118,12 +120,30 @@ def test_a_renderer_that_writes_around_the_text_is_kept():
     ([1.0], 10, "1 scores for 2 chunks"),
     ([1.0, float("nan")], 10, r"scores\[1\] is nan"),
     ([1.0, "x"], 10, r"scores\[1\] is 'x'"),
+    ([1.0, 10**400], 10, r"scores\[1\] is 1000"),
     ([1.0, 2.0], -1, "budget=-1"),
     ([1.0, 2.0], True, "budget=True"),
 ])  # fmt: skip
 def test_what_cannot_work_is_refused(scores, budget, said):
     with pytest.raises(OptionError, match=said):
         select_within_budget(made()[:2], scores, budget)
+
+
+def test_scores_of_any_kind_of_number():
+    np = pytest.importorskip("numpy")
+    chunks = made(60, context_mode="none")[:3]
+    for scores in (np.array([5, 200, 3], np.uint8), np.array([False, True, False]), [Fraction(1, 3), Decimal(1), 0]):
+        assert select_within_budget(chunks, scores, len(chunks[1].text)).chunks == (chunks[1],)
+
+
+def test_a_piece_without_text_says_nothing():
+    first, second = made(60, context_mode="none")[:2]
+    empty = replace(
+        first, text="", contextualized_text="", byte_range=ByteRange(first.byte_range.end, first.byte_range.end)
+    )
+    assert select_within_budget([first, empty, second], [1, 1, 1], 500).text == first.text + second.text
+    with pytest.raises(OptionError, match="separator=None"):
+        select_within_budget([first], [1], 500, separator=None)
 
 
 def test_a_size_unit_needs_its_tokenizer():

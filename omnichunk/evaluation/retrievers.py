@@ -12,7 +12,7 @@ from omnichunk.collect import label, told
 from omnichunk.embedding.calling import call
 from omnichunk.embedding.opening import open_embedder
 from omnichunk.embedding.vectors import unit_rows
-from omnichunk.errors import ChunkingError, EmbeddingError, OptionError, PluginError, missing, suggestion
+from omnichunk.errors import ChunkingError, OptionError, PluginError, missing, suggestion
 from omnichunk.source.words import WORD
 
 if TYPE_CHECKING:
@@ -65,10 +65,7 @@ def embedding_retriever(embed: Callable[[list[str]], Any]) -> Index:
     """
 
     def rows(texts: Sequence[str], dimension: int = 0) -> Any:
-        try:
-            return unit_rows(call(embed, list(texts)), len(texts), dimension)
-        except EmbeddingError as error:
-            raise EmbeddingError(str(error).replace("semantic_embed_fn", "embedding_retriever()", 1)) from None
+        return unit_rows(call(embed, list(texts)), len(texts), dimension, "embedding_retriever()")
 
     def embeddings(payloads: Sequence[str]) -> Search:
         import numpy as np

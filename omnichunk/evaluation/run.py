@@ -200,7 +200,7 @@ def evaluate(
     Raises OptionError for values that cannot work, PluginError for what a retriever finds and cannot have found, and for
     a declared one that fails; exceptions of a function given as ``retriever`` propagate.
     """
-    asked, compared, ks = tuple(questions), tuple(configurations), tuple(k) if isinstance(k, Iterable) else (k,)
+    asked, compared, ks = tuple(questions), tuple(configurations), tuple(k) if isinstance(k, Iterable) else ()
     for given, kind in (*((q, Question) for q in asked), *((c, Configuration) for c in compared)):
         if not isinstance(given, kind):
             raise OptionError(f"evaluate(): {given!r:.60} is no {kind.__name__}.")
@@ -211,7 +211,7 @@ def evaluate(
         twice = next(name for name in names if names.count(name) > 1)
         raise OptionError(f"evaluate(): two configurations are called {twice}; give each a name of its own.")
     if not ks or any(type(n) is not int or n < 1 for n in ks):
-        raise OptionError(f"evaluate(): k={ks!r:.60}; whole numbers of at least 1 are needed.")
+        raise OptionError(f"evaluate(): k={k!r:.60}; whole numbers of at least 1 are needed.")
     ks = tuple(sorted(set(ks)))
     if retriever_options and not isinstance(retriever, str):
         raise OptionError(
@@ -265,13 +265,13 @@ def _asked(
     """The metrics of every question, and the size of all that is read."""
     search = index([chunk.contextualized_text for chunk in chunks]) if chunks else None
     rows: dict[str, list[float]] = {name: [] for name in ("recall", "precision", "iou", *(f"recall@{k}" for k in ks))}
-    read = 0
+    read, depth = 0, max(DEPTH, min(ks[-1], len(chunks)))
 
     def span(of: Any) -> Span:
         return Span(corpus.numbers[of.source.source_id], *of.byte_range)
 
     for question, gold in questions:
-        best = ranked(search, question.text, min(max(DEPTH, *ks), len(chunks)), len(chunks)) if search is not None else []
+        best = ranked(search, question.text, depth, len(chunks)) if search is not None else []
         found = [chunks[i] for i, _ in best]
         selection = select_within_budget(found, [score for _, score in best], budget, **limits)
         measured = overlap(gold, map(span, selection.passages), corpus.starts)
