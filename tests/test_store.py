@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnichunk import Chunker, ChunkStore, LoadError, OptionError, StoreError, chunk_diff, stable_chunk_id
+from omnichunk.store import sqlite
 from omnichunk.store.rows import chunk_of, digest_of, rows_of
 from omnichunk.store.words import terms
 from support import odd_text
@@ -315,6 +317,47 @@ def test_search_tells_where_the_words_are(project, store):
     assert len(store.search("return", path=project / "src")) == len(store.search("return")) > 1
     assert store.search("return", language="markdown") == []
     assert store.search("return", language="python") == store.search("return")
+
+
+def test_a_search_below_a_folder(project, store):
+    """Folders and files by any name for them, and none that only begins like one."""
+    (project / "src2").mkdir()
+    (project / "src2" / "main.py").write_text(MAIN, encoding="utf-8")
+    store.sync(project, **SMALL)
+
+    def found(path, **how):
+        return {
+            os.path.relpath(hit.chunk.context.filepath, project) for hit in store.search("return", path=path, **how)
+        }
+
+    assert found(project / "src") == found(project / "src2" / ".." / "src" / "main.py") == {"src/main.py"}
+    assert found("/") == found(project) == {"src/main.py", "src2/main.py"}
+    assert found(project / "src" / "main") == found(project / "src", language="") == set()
+    assert found(project / "src", language="python") == {"src/main.py"}
+
+
+@pytest.mark.parametrize("common", [1, 4, 12])
+def test_common_words_change_only_the_order(tmp_path, monkeypatch, common):
+    """However many chunks it takes for a word to be common, the same ones are found."""
+    dice = random.Random(common)
+    for name in "abcd":
+        lines = (
+            " ".join(dice.sample(["one", "two", "three", "four", "five", "six", "seven"], dice.randint(1, 5)))
+            for _ in range(9)
+        )
+        (tmp_path / f"{name}.md").write_text("".join(f"# {name}\n\n{line}.\n\n" for line in lines), encoding="utf-8")
+    queries = ["one", "one two", '"one two" six', "se* one three", "four five nowhere", "nowhere else", "two one a.md"]
+    with ChunkStore(":memory:") as store:
+        store.sync(tmp_path, max_chunk_size=30, min_chunk_size=1)
+        for query in queries:
+            for path in (None, tmp_path / "b.md", tmp_path):
+                monkeypatch.undo()
+                wanted = {hit.chunk_id for hit in store.search(query, 999, path=path)}
+                monkeypatch.setattr(sqlite, "COMMON", common)
+                assert {hit.chunk_id for hit in store.search(query, 999, path=path)} == wanted or "nowhere" in query
+                few = [hit.chunk_id for hit in store.search(query, 3, path=path)]
+                assert len(set(few)) == len(few) == min(3, len(wanted))
+                assert set(few) <= wanted
 
 
 ODD = ["", " ", "!", '"', '""', "*", "'", "a' | 'b", "NOT", "AND (", "text:x", "a*b", "\0", "((", "x AND"]

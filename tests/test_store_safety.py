@@ -272,20 +272,23 @@ def test_reading_a_file_and_a_batch_does_not_depend_on_what_else_is_stored(tmp_p
     """Steps of SQLite's machine in a store of few and of many files."""
     for number in range(120):
         (tmp_path / f"m{number:03d}.md").write_text("".join(f"# {i}\n\nText {number}.\n\n" for i in range(12)))
-    steps = []
-    for glob in ("m00*.md", "*.md"):
+
+    def steps(glob):
+        ticks, counts = [], []
         with ChunkStore(":memory:") as store:
             store.sync(tmp_path, glob=glob, **SMALL)
             journal = Journal(store._session, "default", "sink", "")
-            ticks = []
             store._session._connection.set_progress_handler(lambda: ticks.append(0), 10)
             for work in (
                 lambda: store.query(tmp_path / "m005.md"),
                 lambda: store.by_source(str(tmp_path / "m005.md")),
-                lambda: store.neighbours(next(iter(store.query(tmp_path / "m005.md")))),
+                lambda: store.neighbours(store.query(tmp_path / "m005.md")[0]),
                 lambda: journal.waiting(20),
             ):
                 ticks.clear()
                 assert work()
-                steps.append(len(ticks))
-    assert all(many < 1.5 * few + 5 for few, many in zip(steps[:4], steps[4:])), steps
+                counts.append(len(ticks))
+        return counts
+
+    few, many = steps("m00*.md"), steps("*.md")
+    assert all(more < 1.5 * less + 5 for less, more in zip(few, many)), (few, many)

@@ -51,12 +51,9 @@ class Session(ABC):
 
     @abstractmethod
     def found(
-        self, collection: int, wanted: list[Term], every: bool, where: str, values: list[Value], limit: int
+        self, collection: int, wanted: list[Term], every: bool, within: list[Term], limit: int
     ) -> list[tuple[int, float]]:
-        """Rows that hold every term of ``wanted``, or any, the best of the first ``RANKED`` first, with a score.
-
-        ``where``: a further condition on ``c``, the chunk, and ``s``, its source, empty for none.
-        """
+        """Rows that hold every term of ``wanted``, or any, and all of ``within``: the best of the first ``RANKED``."""
 
     @abstractmethod
     def problems(self) -> list[str]:

@@ -21,7 +21,7 @@ MIGRATIONS: tuple[str, ...] = (
         id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, collection bigint NOT NULL REFERENCES collection ON DELETE CASCADE,
         path text COLLATE "C" NOT NULL, source_id text COLLATE "C" NOT NULL, revision text NOT NULL, format text NOT NULL,
         size bigint NOT NULL, stamp text NOT NULL, hash text NOT NULL, config text NOT NULL, chunks bigint NOT NULL,
-        shared text NOT NULL,
+        characters bigint NOT NULL, languages text NOT NULL, shared text NOT NULL,
         UNIQUE (collection, path), UNIQUE (collection, source_id));
     CREATE TABLE chunk (
         id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, collection bigint NOT NULL REFERENCES collection ON DELETE CASCADE,
@@ -185,19 +185,18 @@ class PostgresSession(Session):
         """Nothing: they go with their chunks."""
 
     def found(
-        self, collection: int, wanted: list[Term], every: bool, where: str, values: list[Value], limit: int
+        self, collection: int, wanted: list[Term], every: bool, within: list[Term], limit: int
     ) -> list[tuple[int, float]]:
         query = (" & " if every else " | ").join(map(_phrase, wanted))
         return [
             (row, score)
             for row, score in self.rows(
-                "SELECT id, ts_rank_cd('{0.2, 0.4, 0.7, 1.0}', held, q) AS score FROM "
-                "(SELECT c.id, w.held, q FROM (SELECT ?::tsquery AS q) asked, words w JOIN chunk c ON c.id = w.id "
-                f"JOIN source s ON s.id = c.source WHERE w.held @@ q AND w.collection = ?{' AND ' + where if where else ''} "
-                f"LIMIT {RANKED}) matched ORDER BY score DESC, id LIMIT ?",
+                "SELECT id, ts_rank_cd('{0.2, 0.4, 0.7, 1.0}', held, ?::tsquery) AS score FROM "
+                f"(SELECT id, held FROM words WHERE held @@ ?::tsquery AND collection = ? LIMIT {RANKED}) matched "
+                "ORDER BY score DESC, id LIMIT ?",
                 query,
+                " & ".join([f"({query})", *map(_phrase, within)]),
                 collection,
-                *values,
                 limit,
             )
         ]
@@ -230,7 +229,7 @@ def tsvector(held: Words) -> str:
             if len(places[word]) < 255:
                 places[word].append(f"{at}{weight}")
         at += 1  # so that no phrase crosses from one into the next
-    return " ".join(f"'{word}':{','.join(found)}" for word, found in places.items())
+    return " ".join([*(f"'{word}':{','.join(found)}" for word, found in places.items()), *held.within])
 
 
 def _phrase(term: Term) -> str:

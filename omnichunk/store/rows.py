@@ -19,7 +19,7 @@ from omnichunk import (
     chunk_to_dict,
     stable_chunk_id,
 )
-from omnichunk.store.words import parts, words
+from omnichunk.store.words import mark, marks, parts, words
 
 _encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), check_circular=False).encode
 
@@ -44,11 +44,15 @@ class Row(NamedTuple):
 
 
 class Words(NamedTuple):
-    """What the full-text index holds of a chunk: its words, the parts of its names, and where it stands."""
+    """What the full-text index holds of a chunk: its words, the parts of its names, and where it stands.
+
+    ``within``: marks of its language, its file and the folders above.
+    """
 
     text: list[str]
     names: list[str]
     place: list[str]
+    within: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,7 @@ def outcome(result: FileResult) -> Outcome:
         result.size,
         shared,
         rows,
-        tuple(map(words_of, result.chunks)),
+        tuple(words_of(chunk, result.filepath) for chunk in result.chunks),
         result.diagnostics,
     )
 
@@ -175,12 +179,13 @@ def digest_of(record: str, shared: str = "") -> str:
     return hashlib.blake2b(f"{record}\n{shared}".encode(), digest_size=16).hexdigest()
 
 
-def words_of(chunk: Chunk) -> Words:
-    """What the full-text index holds of ``chunk``."""
+def words_of(chunk: Chunk, path: str) -> Words:
+    """What the full-text index holds of ``chunk``, whose file is ``path``."""
     context = chunk.context
     tail = " ".join(context.filepath.replace("\\", "/").split("/")[-2:])
     said = " ".join((tail, *context.breadcrumb))
-    return Words(words(chunk.text), parts(chunk.text), [*words(said), *parts(said)])
+    within = [mark(context.language.encode("utf-8", "surrogatepass")), *marks(path)]
+    return Words(words(chunk.text), parts(chunk.text), [*words(said), *parts(said)], within)
 
 
 def stamp_of(status: os.stat_result) -> str:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import RLock
 from typing import Any
 
 from omnichunk import Chunk, Chunker, OptionError, open_sink, stable_chunk_id
-from omnichunk.store.database import SCHEMA_VERSION, Session, open_database
+from omnichunk.store.database import RANKED, SCHEMA_VERSION, Session, open_database
 from omnichunk.store.delivery import Journal, deliver
 from omnichunk.store.results import Delivery, SearchHit, StoreStats, SyncResult
 from omnichunk.store.rows import chunk_of, decoded, digest_of, encodable
 from omnichunk.store.sync import Progress, Scan, chunker_of, names, resolved, sync
-from omnichunk.store.words import matches, terms
+from omnichunk.store.words import Term, mark, matches, terms
 
 
 class ChunkStore:
@@ -153,24 +155,19 @@ class ChunkStore:
             raise TypeError(f"search(): query must be a str, not {type(query).__name__}.")
         if type(limit) is not int or limit < 1:
             raise OptionError(f"search(): limit={limit!r}; a whole number of at least 1 is needed.")
+        limit = min(limit, RANKED)
         wanted = terms(query)
-        conditions: list[str] = []
-        values: list[Any] = []
+        within: list[Term] = []
         if path is not None:
-            key = encodable(os.path.realpath(os.fsdecode(path)))
-            below = os.path.join(key, "")
-            conditions.append("(s.path = ? OR substr(s.path, 1, ?) = ?)")
-            values += [key, len(below), below]
+            within.append(Term((mark(os.fsencode(os.path.realpath(path))),)))
         if language is not None:
-            conditions.append("c.language = ?")
-            values.append(language)
-        where = " AND ".join(conditions)
+            within.append(Term((mark(language.encode("utf-8", "surrogatepass")),)))
         if not wanted:
             return []
         with self._reading() as (session, collection):
-            found = session.found(collection, wanted, True, where, values, limit)
+            found = session.found(collection, wanted, True, within, limit)
             if not found and len(wanted) > 1:
-                found = session.found(collection, wanted, False, where, values, limit)
+                found = session.found(collection, wanted, False, within, limit)
             if not found:
                 return []
             marks = ", ".join("?" * len(found))
@@ -189,23 +186,21 @@ class ChunkStore:
     def stats(self) -> StoreStats:
         """What is in the collection, as of one moment."""
         with self._reading() as (session, collection):
-            ((files,),) = session.rows("SELECT count(*) FROM source WHERE collection = ?", collection)
-            languages = session.rows(
-                "SELECT language, count(*), sum(length(text)) FROM chunk WHERE collection = ? "
-                "GROUP BY language ORDER BY count(*) DESC, language",
-                collection,
-            )
+            sources = session.rows("SELECT chunks, characters, languages FROM source WHERE collection = ?", collection)
             pending = session.rows(
                 "SELECT t.name, (SELECT count(*) FROM chunk c WHERE c.collection = t.collection AND c.id > t.reached) "
                 "FROM target t WHERE t.collection = ? ORDER BY t.name",
                 collection,
             )
+            languages: Counter[str] = Counter()
+            for _, _, counted in sources:
+                languages.update(json.loads(counted))
             return StoreStats(
                 self.collection,
-                files,
-                sum(count for _, count, _ in languages),
-                sum(int(characters) for _, _, characters in languages),
-                {language: count for language, count, _ in languages},
+                len(sources),
+                sum(chunks for chunks, _, _ in sources),
+                sum(characters for _, characters, _ in sources),
+                dict(sorted(languages.items(), key=lambda item: (-item[1], item[0]))),
                 SCHEMA_VERSION,
                 session.size(),
                 dict(pending),

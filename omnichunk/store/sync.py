@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -197,13 +198,16 @@ class _Sync:
         """Put the rows of a file in the place of those there are."""
         name = encodable(done.source_id or self.scan.chunker.options.source_id or done.path)
         (source,) = self.session.rows(
-            "INSERT INTO source (collection, path, source_id, revision, format, size, stamp, hash, config, chunks, shared) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (collection, path) DO UPDATE SET "
+            "INSERT INTO source (collection, path, source_id, revision, format, size, stamp, hash, config, chunks, "
+            "characters, languages, shared) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (collection, path) DO UPDATE SET "
             "source_id = excluded.source_id, revision = excluded.revision, format = excluded.format, "
             "size = excluded.size, stamp = excluded.stamp, hash = excluded.hash, config = excluded.config, "
-            "chunks = excluded.chunks, shared = excluded.shared RETURNING id",
+            "chunks = excluded.chunks, characters = excluded.characters, languages = excluded.languages, "
+            "shared = excluded.shared RETURNING id",
             self.collection, encodable(done.path), name, done.revision, done.format, done.size, stamp, digest,
-            self.config, len(done.rows), done.shared,
+            self.config, len(done.rows), sum(len(row.text) for row in done.rows),
+            json.dumps(Counter(row.language for row in done.rows)), done.shared,
         )[0]  # fmt: skip
         self.seen.add(source)
         old = []
