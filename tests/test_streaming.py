@@ -344,11 +344,15 @@ def test_wrong_arguments():
             make(SentenceChunker)
         with pytest.raises(OptionError, match=r'none called "sentense"; did you mean "sentence"\?'):
             make("sentense")
-    for delta in (b"a", None, 5, ["a"]):
-        with pytest.raises(TypeError, match="must be str"):
-            IncrementalChunker("word").feed(delta)
+    for delta in (b"a", None, 5, ["a"], ["\n"], {}):
+        for name in ("sentence", "word", "paragraph", "line", "markdown"):
+            with pytest.raises(TypeError, match="must be str"):
+                IncrementalChunker(name).feed(delta)
         with pytest.raises(TypeError, match="must be str"):
             list(chunk_stream([delta], "word"))
+    for stream in (chunk_stream, achunk_stream):
+        with pytest.raises(TypeError, match="iterable"):
+            stream(5, "word")
     with pytest.raises(TypeError, match="crlf must be bool"):
         ParagraphChunker(crlf="yes")
     with pytest.raises(TypeError, match="keep_ends must be bool"):
@@ -363,11 +367,29 @@ def test_after_a_flush_another_stream_begins():
     assert chunker.feed("o. ") == ["o."]
 
 
-def test_a_chunker_in_the_middle_of_a_stream_can_be_pickled():
-    chunker = IncrementalChunker("markdown")
+PICKLED = [*STRATEGIES[:13], BudgetChunker(4, "tokens", "cl100k_base"), BudgetChunker(4, "tokens", len)]
+
+
+@pytest.mark.parametrize("kind", PICKLED, ids=lambda s: type(s).__name__)
+def test_a_chunker_in_the_middle_of_a_stream_can_be_pickled(kind):
+    chunker = IncrementalChunker(kind)
     chunker.feed("- a\n- b\n\nte")
-    twin = pickle.loads(pickle.dumps(chunker))
-    assert twin.feed("xt\n\n") == chunker.feed("xt\n\n") == ["- a\n- b", "text"]
+    twins = pickle.loads(pickle.dumps(chunker)), copy.deepcopy(chunker)
+    rest = chunker.feed("xt. \n\nx") + chunker.flush()
+    assert all(twin.feed("xt. \n\nx") + twin.flush() == rest for twin in twins)
+
+
+def test_feed_can_be_overridden():
+    class Logged(IncrementalChunker):
+        seen = ""
+
+        def feed(self, delta):
+            self.seen += delta
+            return super().feed(delta)
+
+    chunker = Logged("line")
+    assert chunker.feed("a\nb") + chunker.flush() + chunker.feed("c\n") == ["a", "b", "c"]
+    assert chunker.seen == "a\nbc\n"
 
 
 # -- names ------------------------------------------------------------------------------------------------------------

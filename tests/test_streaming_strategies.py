@@ -76,6 +76,8 @@ def test_paragraphs(text, pieces, rest):
         ("\r\n\r\n\r\na\r\nb", [], ["a\r\nb"]),
         ("a\n\n\rb", ["a"], ["\rb"]),
         ("a\r\n\r\n", ["a"], []),
+        ("a\r\n\r\n\r", ["a"], []),
+        ("a\n\n\r\r\n\nb\r", ["a"], ["b\r"]),
     ],
 )
 def test_paragraphs_with_crlf(text, pieces, rest):
@@ -87,6 +89,7 @@ def test_lines():
     text = "a\r\n\n b\u2028\n\rc\nd\r"
     assert LineChunker().split(text) == ["a", " b\u2028", "\rc"]
     assert LineChunker().flush(text) == ["d"]
+    assert [c.start for c in chunk_stream("a\r\n\r\r\nb\r\n\r", "line")] == [0, 6]
     lossless = LineChunker(keep_ends=True)
     assert lossless.split(text) == ["a\r\n", "\n", " b\u2028\n", "\rc\n"]
     assert "".join(lossless.split(text) + lossless.flush(text)) == text

@@ -33,7 +33,11 @@ class BudgetChunker(ChunkingStrategy):
             raise _wrong(max_size, unit)
         self.max_size = max_size
         self.unit = unit
+        self.tokenizer = tokenizer
         self._count = _counter(unit, tokenizer)
+
+    def __reduce__(self) -> tuple[type[BudgetChunker], tuple[int, str, object]]:
+        return type(self), (self.max_size, self.unit, self.tokenizer)  # what counts is made again
 
     def split(self, accumulated_text: str) -> list[str]:
         return self.scanner().feed(accumulated_text)
@@ -45,7 +49,7 @@ class BudgetChunker(ChunkingStrategy):
         return scanner.flush()
 
     def scanner(self) -> Scanner:
-        return _BudgetScanner(self.max_size, self._count)
+        return _BudgetScanner(self)
 
 
 def _wrong(max_size: int, unit: str) -> ValueError:
@@ -82,13 +86,12 @@ class _BudgetScanner(Scanner):
     pieces do, too.
     """
 
-    __slots__ = ("count", "due", "limit", "pending")
+    __slots__ = ("due", "pending", "strategy")
 
-    def __init__(self, limit: int, count: Callable[[str], int]) -> None:
+    def __init__(self, strategy: BudgetChunker) -> None:
         super().__init__()
-        self.limit = limit
-        self.count = count
-        self.due = limit + 1
+        self.strategy = strategy
+        self.due = strategy.max_size + 1
         self.pending = 0
         self.reasons = []
 
@@ -110,7 +113,7 @@ class _BudgetScanner(Scanner):
             pieces.append(window[:cut])
             reasons.append(reason)
             start += cut
-            self.due = self.limit + 1
+            self.due = self.strategy.max_size + 1
         self.parts = [text[start:]]
         self.pending = len(text) - start
         return pieces
@@ -127,7 +130,7 @@ class _BudgetScanner(Scanner):
 
     def _cut(self, text: str) -> tuple[int, str]:
         """Where to cut ``text``, and why: at its end if it fits."""
-        count, limit = self.count, self.limit
+        count, limit = self.strategy._count, self.strategy.max_size
         size = count(text)
         if size <= limit:
             return len(text), "end"

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from omnichunk.streaming.protocol import ChunkingStrategy, LineScanner, Scanner, not_text
+from omnichunk.streaming.protocol import ChunkingStrategy, Scanner, not_text
 
 if TYPE_CHECKING:
     from omnichunk.registry import PluginRegistry
@@ -46,8 +46,8 @@ class IncrementalChunker:
 
     def _start(self, scanner: Scanner) -> None:
         self._scanner = scanner
-        if isinstance(scanner, LineScanner) and type(self).feed is IncrementalChunker.feed:
-            vars(self)["feed"] = scanner.feed  # the detour costs half as much again as a delta without a line end
+        if scanner.strict and type(self).feed is IncrementalChunker.feed:
+            vars(self)["feed"] = scanner.feed  # the detour would cost as much as a delta that completes nothing
 
     def feed(self, delta: str) -> list[str]:
         """Take the next part of the text, and give the pieces that it completes.
@@ -78,15 +78,15 @@ class IncrementalChunker:
 def chunk_stream(deltas: Iterable[str], strategy: ChunkingStrategy | str) -> Iterator[StreamChunk]:
     """The pieces of a text that arrives as ``deltas``, each as soon as it is complete, at last what ``flush`` gives.
 
-    What the iterable raises is passed on, without a flush. Raises what `IncrementalChunker` does; a wrong strategy at
-    once.
+    What the iterable raises is passed on, without a flush. Raises what `IncrementalChunker` does; for a wrong strategy
+    or what is no iterable at once.
     """
-    return _chunks(deltas, _Placer(strategy))
+    return _chunks(_Placer(strategy), iter(deltas))
 
 
 def achunk_stream(deltas: AsyncIterable[str], strategy: ChunkingStrategy | str) -> AsyncIterator[StreamChunk]:
     """`chunk_stream` over an asynchronous iterable."""
-    return _achunks(deltas, _Placer(strategy))
+    return _achunks(_Placer(strategy), aiter(deltas))
 
 
 def strategy(name: str, registry: PluginRegistry | None = None, **options: object) -> ChunkingStrategy:
@@ -137,13 +137,13 @@ def _scanner(strategy: ChunkingStrategy) -> Scanner:
 # -- over iterators ---------------------------------------------------------------------------------------------------
 
 
-def _chunks(deltas: Iterable[str], placer: _Placer) -> Iterator[StreamChunk]:
+def _chunks(placer: _Placer, deltas: Iterator[str]) -> Iterator[StreamChunk]:
     for delta in deltas:
         yield from placer.feed(delta)
     yield from placer.flush()
 
 
-async def _achunks(deltas: AsyncIterable[str], placer: _Placer) -> AsyncIterator[StreamChunk]:
+async def _achunks(placer: _Placer, deltas: AsyncIterator[str]) -> AsyncIterator[StreamChunk]:
     async for delta in deltas:
         for chunk in placer.feed(delta):
             yield chunk

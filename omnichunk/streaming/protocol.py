@@ -45,6 +45,8 @@ class Scanner(ABC):
     """
 
     __slots__ = ("parts", "reasons")
+    strict: ClassVar[bool] = False
+    """Whether ``feed`` itself refuses what is no string; then `IncrementalChunker` calls it without a detour."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []
@@ -52,7 +54,7 @@ class Scanner(ABC):
 
     @abstractmethod
     def feed(self, delta: str) -> list[str]:
-        """The pieces that ``delta``, a string, completes."""
+        """The pieces that ``delta`` completes."""
 
     @abstractmethod
     def flush(self) -> list[str]:
@@ -70,12 +72,10 @@ class Scanner(ABC):
 
 
 class LineScanner(Scanner):
-    """A scanner that has nothing to do until a line feed arrives: every other delta costs one test and one append.
-
-    Its ``feed`` is called with every delta, directly, so it makes sure itself that it gets strings.
-    """
+    """A scanner that has nothing to do until a line feed arrives: any other delta costs a test and an append."""
 
     __slots__ = ()
+    strict = True
 
     def feed(self, delta: str) -> list[str]:
         if not isinstance(delta, str):

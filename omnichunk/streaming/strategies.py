@@ -7,7 +7,8 @@ scanner over deltas, written to look at no character twice unless a boundary may
 from __future__ import annotations
 
 import re
-from omnichunk.streaming.protocol import ChunkingStrategy, LineScanner, Scanner
+
+from omnichunk.streaming.protocol import ChunkingStrategy, LineScanner, Scanner, not_text
 
 _SENTENCE_END = re.compile(r"[.!?][\"'”’)]?\s+")
 _PARAGRAPH_ENDS = re.compile(r"\n\n+"), re.compile(r"\n\r?\n(?:\r?\n)*")
@@ -49,12 +50,15 @@ def _sentences(text: str) -> tuple[list[str], int]:
 
 class _SentenceScanner(Scanner):
     __slots__ = ("tail",)
+    strict = True
 
     def __init__(self) -> None:
         super().__init__()
         self.tail = ""  # the last two code points, if a mark is among them
 
     def feed(self, delta: str) -> list[str]:
+        if not isinstance(delta, str):
+            raise not_text(delta)
         self.parts.append(delta)
         if not (self.tail or "." in delta or "!" in delta or "?" in delta):
             return []
@@ -102,12 +106,15 @@ class WordChunker(ChunkingStrategy):
 
 class _WordScanner(Scanner):
     __slots__ = ("word",)
+    strict = True
 
     def __init__(self) -> None:
         super().__init__()  # parts: of a word that has become long
         self.word = ""  # the pending word otherwise
 
     def feed(self, delta: str) -> list[str]:
+        if not isinstance(delta, str):
+            raise not_text(delta)
         if self.parts:
             self.parts.append(delta)
             if len(delta.split()) < 2 and not (delta[:1].isspace() or delta[-1:].isspace()):
