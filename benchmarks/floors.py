@@ -56,8 +56,8 @@ def ratio(name: str, goal: float, work: Callable[[], object], floor: Callable[[]
 
 
 def real_files(folder: Path, pattern: str, most: int = 40) -> list[tuple[str, str]]:
-    """Name and text of up to ``most`` files of a usual size, evenly chosen."""
-    files = sorted(p for p in folder.glob(pattern) if p.is_file() and 3_000 < p.stat().st_size < 200_000)
+    """Name and text of up to ``most`` files, evenly chosen, none of them huge."""
+    files = sorted(p for p in folder.glob(pattern) if p.is_file() and 0 < p.stat().st_size < 200_000)
     return [(str(p), p.read_text(encoding="utf-8", errors="replace")) for p in files[:: max(1, len(files) // most)]]
 
 
@@ -66,14 +66,15 @@ def to_size(text: str, size: int) -> str:
 
 
 def samples(corpus: Path | None) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Each language with files to measure it on: those of ``corpus``, or a fixture repeated, which is far from real."""
-    yield "python", real_files(Path(sysconfig.get_paths()["stdlib"]), "*.py")
+    """Each language with files to measure it on. Those of other languages than Python are repeated to a megabyte each
+    where together they are less than one."""
+    yield "python", [file for file in real_files(Path(sysconfig.get_paths()["stdlib"]), "*.py") if len(file[1]) > 3_000]
     for suffix, language in LANGUAGES.items():
-        if corpus:
-            yield language, real_files(corpus, "**/*" + suffix)
-        else:
-            path = ROOT / "fixtures" / language / f"input{suffix}"
-            yield language, [(path.name, to_size(path.read_text(encoding="utf-8"), 1_000_000))]
+        found = real_files(corpus, "**/*" + suffix) if corpus else []
+        found = found or real_files(ROOT / "fixtures" / language, "input" + suffix)
+        if sum(len(text) for _, text in found) < 1_000_000:
+            found = [(name, to_size(text, 1_000_000)) for name, text in found if text.strip()]
+        yield language, found
 
 
 def code(rounds: int, corpus: Path | None) -> Iterator[Row]:
