@@ -35,7 +35,7 @@ FLAT = 0.02  # depths below this are noise of the model
 _DEAR = {Strength.SECTION: 1.5, Strength.BLOCK: 1.25}  # a change at a boundary of the structure counts for more
 _DIGITS = 4  # of similarities: what differs less may differ between two machines
 _ROWS = 256  # gaps whose windows are added up at once, in the cache of the processor
-_NOTHING = 1e-9  # length of the sum of a window whose vectors are zero
+_NOTHING = 1e-9  # product of the lengths of two windows, one of which has only vectors that are zero
 _SHORT = 40  # code points of a unit that counts in full; what says less tells less
 _LONGEST = 2000  # code points of a unit that are embedded; models read no more
 _PROSE = frozenset(
@@ -171,22 +171,25 @@ def _similarities(rows: Any, weights: Sequence[float], units: Sequence[Unit], wi
     shares = np.array(weights)[:, np.newaxis]
     numbers = np.array([unit.row for unit in units])
     edges = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(units)]
-    step = max(_ROWS, window)
     for first, last in pairwise(edges):
+        width = min(window, last - first)
+        step = max(_ROWS, width)
         for start in range(first + 1, last, step):
             stop = min(start + step, last)
-            low, high = max(first, start - window), min(last, stop + window)
-            sums = np.zeros((high - low + 1, rows.shape[1]))
-            np.cumsum(rows[low:high] * shares[low:high], axis=0, out=sums[1:])
-            gaps = np.arange(start, stop)
-            middle = sums[gaps - low]
-            before = middle - sums[np.maximum(gaps - window, first) - low]
-            after = sums[np.minimum(gaps + window, last) - low] - middle
-            products = np.einsum("ij,ij->i", before, before) * np.einsum("ij,ij->i", after, after)
-            lengths = np.sqrt(products)
+            low, high = max(first, start - width), min(last, stop + width)
+            # Running sums; before and after all there is they stay the same, so that windows end there.
+            sums = np.zeros((2 * width + high - low + 1, rows.shape[1]))
+            np.cumsum(rows[low:high] * shares[low:high], axis=0, out=sums[width + 1 : width + 1 + high - low])
+            sums[width + 1 + high - low :] = sums[width + high - low]
+            windows = sums[width:] - sums[:-width]
+            lengths = np.sqrt(np.einsum("ij,ij->i", windows, windows))
+            before, after = slice(start - low, stop - low), slice(start - low + width, stop - low + width)
+            products = lengths[before] * lengths[after]
             # Where a side says nothing (zero vectors) there is no reason to see a change.
             cosine = np.where(
-                lengths > _NOTHING, np.einsum("ij,ij->i", before, after) / np.maximum(lengths, _NOTHING), 1.0
+                products > _NOTHING,
+                np.einsum("ij,ij->i", windows[before], windows[after]) / np.maximum(products, _NOTHING),
+                1.0,
             )
             similar[start:stop] = np.round(cosine, _DIGITS)
     found: list[float] = similar.tolist()
