@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from omnichunk.errors import LoadError, OptionError
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
 EVERYTHING = "**/*"
 IGNORE_FILES = (".gitignore", ".ignore")
+LARGEST_RULES = 1 << 18
+"""Bytes of an ignore file that is followed; every line of it costs time for every file."""
 Verdict = Literal["found", "ignored", "skipped", "failed"]
 Levels = tuple[tuple[str, int, "GitIgnoreSpec"], ...]
 """Ignore files in force, outermost first: what to put before a path, how much to cut off its start, and the rules."""
@@ -85,7 +89,8 @@ class _Walk:
     def __post_init__(self) -> None:
         self.real = os.path.realpath(self.top)
         self.linked: set[tuple[int, int]] = set()
-        base = os.path.normpath(self.top)
+        # What follows a link and then goes up is somewhere else than its name says.
+        base = self.top if os.pardir in self.top.split(os.sep) else os.path.normpath(self.top)
         self.base = "" if base == os.curdir else os.path.join(base, "")
 
     def entries(self, listing: list[os.DirEntry[str]]) -> Iterator[Entry]:
@@ -99,7 +104,11 @@ class _Walk:
                 continue
             relative = below + item.name
             path = self.base + relative
-            folder = item.is_dir(follow_symlinks=False)
+            try:
+                folder = item.is_dir(follow_symlinks=False)
+            except OSError as error:
+                yield _unreadable(path, error)
+                continue
             matched = relative + "/" if folder else relative
             if reason := self._ruled_out(item.name, matched, levels):
                 yield Entry(path + "/" if folder else path, "ignored", reason)
@@ -107,7 +116,7 @@ class _Walk:
                 try:
                     inside = _listing(item.path)
                 except OSError as error:
-                    yield Entry(path + "/", "failed", f"cannot be read: {error.strerror or type(error).__name__}")
+                    yield _unreadable(path + "/", error)
                 else:
                     stack.append((iter(inside), matched, _entered(item.path, matched, inside, levels)))
             elif self.wanted is None or self.wanted.match_file(relative):
@@ -132,7 +141,7 @@ class _Walk:
                 return Entry(path, "skipped", self._link(item.path))
             status = item.stat(follow_symlinks=False)
         except OSError as error:
-            return Entry(path, "failed", f"cannot be read: {error.strerror or type(error).__name__}")
+            return _unreadable(path, error)
         if not stat.S_ISREG(status.st_mode):
             return Entry(path, "skipped", "special file")
         if status.st_nlink > 1:
@@ -152,6 +161,10 @@ class _Walk:
             return "link in a circle" if error.errno == errno.ELOOP else "broken link"
         inside = os.path.join(target, "").startswith(os.path.join(self.real, ""))
         return "link within the folder" if inside else "link out of the folder"
+
+
+def _unreadable(path: str, error: OSError) -> Entry:
+    return Entry(path, "failed", f"cannot be read: {error.strerror or type(error).__name__}")
 
 
 def _listing(folder: str) -> list[os.DirEntry[str]]:
@@ -187,14 +200,17 @@ def _above(real: str) -> Levels:
 def _rules(folder: str, names: set[str]) -> GitIgnoreSpec | None:
     """The rules of a folder's ignore files, those of ``.ignore`` last and so strongest; ``None`` when there are none.
 
-    As in git, an ignore file that cannot be read, or a line that is no pattern, rules nothing.
+    As in git, an ignore file that cannot be read or is far too large, and a line that is no pattern, rule nothing.
     """
     lines: list[str] = []
     for name in IGNORE_FILES:
         if name in names:
+            path = os.path.join(folder, name)
             try:
-                with open(os.path.join(folder, name), encoding="utf-8-sig", errors="surrogateescape") as file:
-                    lines += file.read().splitlines()
+                status = os.stat(path)  # a pipe might never end
+                if stat.S_ISREG(status.st_mode) and status.st_size <= LARGEST_RULES:
+                    with open(path, encoding="utf-8-sig", errors="surrogateescape") as file:
+                        lines += file.read().split("\n")
             except OSError:
                 continue
     return _spec(lines)[0] if lines else None
@@ -221,15 +237,47 @@ def _spec(lines: list[str]) -> tuple[GitIgnoreSpec, list[str]]:
     """The rules of ``lines`` and those lines that are no pattern."""
     from pathspec import GitIgnoreSpec
 
-    try:
-        return GitIgnoreSpec.from_lines(lines), []
-    except ValueError:
-        good, wrong = [], []
-        for line in lines:
-            try:
-                GitIgnoreSpec.from_lines([line])
-            except ValueError:
-                wrong.append(line)
-            else:
-                good.append(line)
-        return GitIgnoreSpec.from_lines(good), wrong
+    good: list[Any] = []
+    wrong = []
+    for line in lines:
+        try:
+            good += GitIgnoreSpec.from_lines([line]).patterns
+        except ValueError:
+            wrong.append(line)
+    for pattern in good:
+        if pattern.regex is not None:
+            pattern.regex = re.compile(_steady(pattern.regex.pattern), re.DOTALL)
+    return GitIgnoreSpec(good), wrong
+
+
+_STAR, _FOLDERS, _ANYWHERE = "[^/]*", "(?:/.+)?/", "^(?:.+/)?"
+"""What ``*``, ``/**/`` and ``**/`` at the start are in the expressions of pathspec."""
+_FIXED = re.compile(r"(?:\\.|\[\^?\]?(?:\\.|[^]\\])*\]|[^][()\\/])*", re.DOTALL)
+"""A part of such an expression that matches strings of one length, without a slash of its own."""
+
+
+def _steady(expression: str) -> str:
+    """The expression of a pattern, changed so that it is matched in linear time, where it has several asterisks.
+
+    What follows an asterisk may as well be found at the first place as at a later one, if another asterisk comes next;
+    trying all of them, as ``re`` does, takes a time that grows with every asterisk. A group in a lookahead, and its
+    repetition, keep what was found first. As in git, ``[!a]`` is no slash.
+    """
+    names = itertools.count()
+
+    def first(found: str) -> str:
+        name = f"at{next(names)}"
+        return f"(?=(?P<{name}>{found}))(?P={name})"
+
+    head, *parts = re.sub(r"\[\^(?!/])", "[^/", expression).split(_STAR)
+    for i, part in enumerate(parts, 1):
+        if i == len(parts) or not _FIXED.fullmatch(part):
+            head += _STAR + part
+        elif part:  # else two asterisks in a row are one
+            head += first(f"{_STAR}?{part}")
+    head, *parts = head.split(_FOLDERS)
+    if parts and head.startswith(_ANYWHERE):
+        head = "^" + first(f"(?:.+?/)??{head.removeprefix(_ANYWHERE)}(?=/)")
+    for part in parts[:-1]:
+        head += first(f"(?:/.+?)??/{part}(?=/)")
+    return head + _FOLDERS + parts[-1] if parts else head

@@ -109,6 +109,55 @@ def test_nested_ignore_files_with_negation_and_pruning(tmp_path):
     assert left_out(tmp_path)["build/"] == "ignore file"
 
 
+@pytest.mark.parametrize(
+    ("rule", "path"),
+    [
+        ("*a" * 20 + "*b", "a" * 200),
+        ("*?" * 20 + "b", "a" * 200),
+        ("*(*" * 9 + "b", "(" * 200),
+        ("**/a/" * 9 + "b", "a/" * 190 + "a"),
+        ("**/*a*a*/**/*a*a*b", ("a" * 20 + "/") * 19 + "a"),
+    ],
+)
+def test_a_rule_costs_no_more_than_its_length(tmp_path, rule, path):
+    """Tried in every way they could match, these would not come to an end."""
+    lay(tmp_path, path)
+    (tmp_path / ".gitignore").write_text(rule + "\n", encoding="utf-8")
+    assert found(tmp_path) == [path]
+    (tmp_path / ".gitignore").write_text(rule[:-1] + "\n", encoding="utf-8")
+    assert found(tmp_path) == []
+
+
+def test_rules_with_many_asterisks_mean_what_git_says(tmp_path):
+    names = ["axbxc.txt", "ab.txt", "x/a/y/b/z/c.txt", "a/b/c.txt", "a/c.txt", "new\nline/d.log", "e[1]f(2).txt"]
+    lay(tmp_path, *names)
+    for rule, ignored in {
+        "a*b*c*t": ["axbxc.txt"],
+        "*a**b*.*": ["ab.txt", "axbxc.txt"],
+        "**/a/**/b/**/c*": ["a/b/c.txt", "x/a/y/b/z/c.txt"],
+        "*.log": ["new\nline/d.log"],
+        "*\\[*]*(*)*.txt": ["e[1]f(2).txt"],
+        "x[!a]a": [],
+    }.items():
+        assert sorted(set(names) - set(found(tmp_path, exclude=rule))) == sorted(ignored), rule
+
+
+def test_what_is_no_ignore_file_rules_nothing(tmp_path):
+    lay(tmp_path, "a.txt", "d/.gitignore/x.txt", "e/b.txt", "f/c.txt")
+    os.mkfifo(tmp_path / ".ignore")
+    (tmp_path / "e" / ".gitignore").symlink_to("/dev/zero")
+    (tmp_path / "f" / ".gitignore").write_text("*\n" * 200_000, encoding="utf-8")
+    assert found(tmp_path) == ["a.txt", "e/b.txt", "f/c.txt"]
+
+
+def test_a_root_that_goes_up_from_a_link(tmp_path, monkeypatch):
+    lay(tmp_path, "real/sub/", "real/a.txt", "here/")
+    (tmp_path / "here" / "link").symlink_to(tmp_path / "real" / "sub")
+    monkeypatch.chdir(tmp_path / "here")
+    (entry,) = walk("link/..")
+    assert os.path.samefile(entry.path, tmp_path / "real" / "a.txt")
+
+
 def test_ignore_files_above_the_root_count_within_a_repository(tmp_path):
     lay(tmp_path, "repo/.git/", "repo/app/a.py", "repo/app/node_modules/x.js", "repo/out/b.py")
     (tmp_path / ".gitignore").write_text("*.py\n", encoding="utf-8")
