@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
+import os
 import random
 import sys
 import tempfile
@@ -30,7 +31,7 @@ def load(service: Running, files: list[str], clients: int, seconds: float) -> bo
     """Clients that ask as fast as they are answered, each on a connection of its own."""
     times: list[float] = []
     wrong: Counter[str] = Counter()
-    end = time.monotonic() + seconds
+    end = 0.0
 
     def client(number: int) -> None:
         chance = random.Random(number)
@@ -53,7 +54,13 @@ def load(service: Running, files: list[str], clients: int, seconds: float) -> bo
                 wrong[str(answer.get("error", answer))[:100]] += 1
         connection.close()
 
-    before = service.memory(), descriptors(service)
+    warm = [threading.Thread(target=service.call, args=("outline",), kwargs={"path": files[0]}) for _ in range(20)]
+    for thread in warm:
+        thread.start()
+    for thread in warm:
+        thread.join()
+    end = time.monotonic() + seconds
+    before = service.memory(), descriptors(service), processor_time(service), time.process_time()
     threads = [threading.Thread(target=client, args=(number,)) for number in range(clients)]
     for thread in threads:
         thread.start()
@@ -64,12 +71,14 @@ def load(service: Running, files: list[str], clients: int, seconds: float) -> bo
             middle = service.memory()
     for thread in threads:
         thread.join()
-    after = service.memory(), descriptors(service)
+    after = service.memory(), descriptors(service), processor_time(service), time.process_time()
     times.sort()
     shown = {name: round(times[min(len(times) - 1, int(len(times) * share))] * 1000)
              for name, share in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("max", 1.0))}  # fmt: skip
     print(f"{clients} clients, {seconds:g} s: {len(times)} answers ({len(times) / seconds:.0f}/s), ms {shown}")
     print(f"  wrong: {dict(wrong) or 'none'}")
+    used = [(a - b) / len(times) * 1000 for a, b in zip((*after[2], after[3]), (*before[2], before[3]), strict=True)]
+    print(f"  processor ms an answer: service {used[0]:.1f}, workers {used[1]:.1f}, clients {used[2]:.1f}")
     print(f"  memory, service and workers: {before[0]:,} -> {middle:,} -> {after[0]:,} kB")
     print(f"  descriptors: {before[1]} -> {after[1]}")
     return not wrong
@@ -78,6 +87,16 @@ def load(service: Running, files: list[str], clients: int, seconds: float) -> bo
 def descriptors(service: Running) -> int:
     """Open files of the service."""
     return len(list(Path(f"/proc/{service.process.pid}/fd").iterdir()))
+
+
+def processor_time(service: Running) -> tuple[float, float]:
+    """Seconds of processor time that the service and its workers have used."""
+
+    def of(pid: int) -> float:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    return of(service.process.pid), sum(map(of, service.workers()))
 
 
 def malformed(service: Running, number: int, seed: int) -> bool:
