@@ -314,15 +314,40 @@ def test_a_file_that_is_no_cache_is_refused(tmp_path):
             VectorCache().rows(["a"], options(Provider("x"), semantic_cache_path=tmp_path / name))
 
 
-def test_damaged_vectors_are_told(tmp_path):
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        (bytes(4), "different dimensions"),
+        (bytes(5), "no vectors"),
+        ("a text", "no vectors"),
+        (np.float32([np.nan, 0, 0]).tobytes(), "not as long as all are"),
+        (np.float32([0.5, 0, 0]).tobytes(), "not as long as all are"),
+    ],
+    ids=str,
+)
+def test_damaged_vectors_are_told(tmp_path, row, told):
     how = options(Provider("x"), semantic_cache_path=tmp_path / "v")
     VectorCache().rows(["a", "b"], how)
     connection = sqlite3.connect(tmp_path / "v")
-    connection.execute("UPDATE vector SET row = x'0000' WHERE text = (SELECT min(text) FROM vector)")
+    connection.execute("UPDATE vector SET row = ? WHERE text = (SELECT min(text) FROM vector)", (row,))
     connection.commit()
     connection.close()
-    with pytest.raises(StoreError, match="different dimensions"):
+    with pytest.raises(StoreError, match=told):
         VectorCache().rows(["a", "b"], how)
+
+
+def test_a_file_may_be_deleted_and_the_working_directory_changed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    keep, provider = VectorCache(), Provider("x")
+    how = options(provider, semantic_cache_path="v", semantic_embed_cache_size=0)
+    keep.rows(["a"], how)
+    (tmp_path / "v").unlink()
+    keep.rows(["b"], how)
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    keep.rows(["b"], how)
+    assert provider.texts == ["a", "b"]
+    assert not list((tmp_path / "other").iterdir())
 
 
 # -- embedders by name -------------------------------------------------------------------------------------------------

@@ -225,6 +225,7 @@ def test_semantic_chunk_takes_the_function():
         {"semantic_model_revision": 3},
         {"semantic_preprocessing": lambda text: text},
         {"semantic_cache_path": 3},
+        {"semantic_cache_path": "a\0b"},
         {"semantic": True, "semantic_embed_fn": len, "semantic_cache_path": "x"},
     ],
     ids=str,

@@ -66,7 +66,9 @@ class SemanticOptions:
             if (value := getattr(self, name)) is not None and not (isinstance(value, str) and value):
                 raise OptionError(f"{name}={value!r}; a non-empty string or None is needed.")
         path = self.semantic_cache_path
-        if path is not None and not (isinstance(path, (str, os.PathLike)) and os.fspath(path)):
+        if path is not None and not (
+            isinstance(path, (str, os.PathLike)) and os.fspath(path) and "\0" not in os.fsdecode(path)
+        ):
             raise OptionError(f"semantic_cache_path={path!r}; the path of a file, or None, is needed.")
         if self.semantic and self.semantic_embed_fn is None:
             raise OptionError(
