@@ -362,6 +362,20 @@ def test_strength_of_cuts():
 def test_a_trailing_comment_belongs_to_its_line():
     text = "a = 1  # one\n\nb = 2\n"
     assert lines(text, described(text).spans) == ["a = 1  # one", "b = 2"]
+    first = "a = 1  # one\ndef f():\n    x\n"
+    for text in (first, "\n" + first):
+        assert lines(text, described(text).spans) == ["a = 1  # one", "def f():"], text
+
+
+def test_what_a_damaged_head_holds_is_no_part_of_the_body():
+    text = '"""open(file """\ndef match(s, words):\n """\n else:\n # prefix.\n  [word word.startswith(s)]'
+    stack = [*described(text).spans]
+    assert any(span.kind == "definition" for span in stack)
+    while stack:
+        span = stack.pop()
+        edges = [span.start, *(edge for child in span.children for edge in (child.start, child.end)), span.end]
+        assert edges == sorted(edges)
+        stack += span.children
 
 
 def test_short_statements_share_a_span_until_it_is_opened():

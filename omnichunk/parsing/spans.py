@@ -214,7 +214,7 @@ class Spans:
                 break
             begin = node.start_byte
             line = line_start(raw, begin, 0)
-            if line and first > 1 and nodes[first - 2].end_byte > line:
+            if first > 1 and nodes[first - 2].end_byte > line:
                 return -1, at, None  # it trails what stands before it on its line
             if role == COMMENT:
                 doc_start = begin
@@ -512,7 +512,7 @@ class Spans:
         """The spans of what precedes the body: parameters on several lines."""
         core = nodes[0]
         body = self._tags.body(core)
-        stop = body.start_byte if body is not None else 0
+        stop = next(iter(self._early(core, body)), body).start_byte if body is not None else 0
         before: list[Node] = []
         node: Node | None = core
         while node is not None:
