@@ -11,7 +11,16 @@ import uuid
 
 import pytest
 
-from omnichunk import Chunker, ChunkStore, OptionError, Point, StoreError, open_sink, stable_chunk_id
+from omnichunk import (
+    Chunker,
+    ChunkStore,
+    OptionError,
+    Point,
+    StoreError,
+    UnknownOptionError,
+    open_sink,
+    stable_chunk_id,
+)
 from omnichunk.sinks import embedded, metadata
 
 SMALL = {"max_chunk_size": 48, "min_chunk_size": 1}
@@ -212,6 +221,19 @@ def test_what_a_row_says(tmp_path):
 def test_no_such_sink(place, message):
     with pytest.raises(OptionError, match=message):
         open_sink(place)
+
+
+@pytest.mark.parametrize(
+    ("place", "option", "meant"),
+    [
+        ("lancedb:x", "tabel", "table"),
+        ("qdrant::memory:", "timout", "timeout"),
+        ("chroma:x", "colection", "collection"),
+    ],
+)
+def test_no_such_option(place, option, meant):
+    with pytest.raises(UnknownOptionError, match=f'"{option}"; did you mean "{meant}"'):
+        open_sink(place, **{option: 1})
 
 
 def test_a_server_that_is_not_there():

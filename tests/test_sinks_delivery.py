@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omnichunk import Chunker, ChunkStore, LoadError, OptionError, PluginRegistry, Sink, hookimpl, stable_chunk_id
+from omnichunk import (
+    Chunker,
+    ChunkStore,
+    LoadError,
+    OptionError,
+    PluginRegistry,
+    Sink,
+    StoreError,
+    hookimpl,
+    stable_chunk_id,
+)
 
 SMALL = {"max_chunk_size": 40, "min_chunk_size": 1}
 
@@ -127,6 +137,14 @@ def test_one_delivery_at_a_time(database, tmp_path):
     for thread in threads:
         thread.join()
     assert set(most) == {1}
+
+
+def test_a_delivery_inside_a_delivery_is_refused(database, tmp_path):
+    (tmp_path / "a.md").write_text("# One\n\nText.\n", encoding="utf-8")
+    with ChunkStore(database, timeout=0.1) as store:
+        store.sync(tmp_path / "a.md", **SMALL)
+        with pytest.raises(StoreError, match=r"one after the other|by another process"):
+            store.deliver(Memory(), lambda texts: store.deliver(Memory(), embed, name="b"), name="a")
 
 
 def test_another_model_embeds_everything_again(tmp_path):

@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -467,3 +468,46 @@ def test_odd_text_in_postgres(tmp_path, postgres):
         store.sync(tmp_path / "root", max_chunk_size=1_000_000)
         assert state(store) == expected(tmp_path / "root", max_chunk_size=1_000_000)
         assert [len(store.search(word)) for word in ("quoted", "w000001", "x" * 100)] == [1, 1, 1]
+
+
+def test_odd_arguments(project, database):
+    """Names that nothing can have find nothing; what is no name, number or function is told."""
+    with ChunkStore(database) as store:
+        store.sync(project, **SMALL)
+        for odd in ("\ud800", "a\0b", ""):
+            assert store.get(odd) is None
+            assert store.by_source(odd) == store.query(odd) == store.neighbours(odd) == []
+            assert store.search("return", language=odd) == []
+            store.forget_sink(odd)
+        assert store.search("return", path="a\0b") == store.search("return", path="\ud800") == []
+        (chunk, *rest) = store.query(project / "src" / "main.py")
+        assert store.neighbours(chunk, 2**70, 2**70) == rest
+        assert store.search("return", limit=2**70) == store.search("return")
+        for call in (store.get, store.by_source, store.neighbours, store.query, store.sync):
+            with pytest.raises(TypeError, match="int"):
+                call(3)
+        for wrong in ({"glob": 3}, {"exclude": 3}, {"progress": 3}):
+            with pytest.raises(OptionError, match=next(iter(wrong))):
+                store.sync(project, **wrong)
+        for root in ("a\0b", "\ud800"):
+            with pytest.raises(LoadError, match="no such file"):
+                store.sync(root)
+        with pytest.raises(OptionError, match="is no sink"):
+            store.deliver(object(), len, name="x")
+        for how in ({"name": "x", "model": 3}, {"name": 3}):
+            with pytest.raises(TypeError, match="a str is needed"):
+                store.deliver(SimpleNamespace(apply=print), len, **how)
+    for call in (store.files, store.stats, lambda: store.sync(project), lambda: list(store.export()), store.check):
+        with pytest.raises(StoreError, match="closed"):
+            call()
+
+
+def test_a_store_in_memory_is_read_while_it_is_read(project):
+    with ChunkStore(":memory:", timeout=0.1) as store:
+        store.sync(project, **SMALL)
+        chunks = store.export()
+        first = next(chunks)
+        assert store.get(stable_chunk_id(first)) == first
+        with pytest.raises(StoreError, match="finish that first"):
+            store.sync(project, force=True, **SMALL)
+        assert [first, *chunks] == state(store)

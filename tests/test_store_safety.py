@@ -246,6 +246,9 @@ def test_where_a_store_can_be(tmp_path):
         (tmp_path / "no" / "folder.db", "Is its folder there"),
         ("mysql://localhost/x", "only postgresql://"),
         (3, "a path, or the URL"),
+        ("", "no file can have this name"),
+        ("a\0b", "no file can have this name"),
+        ("\ud800", "no file can have this name"),
     ):
         with pytest.raises((StoreError, OptionError), match=message):
             ChunkStore(place)

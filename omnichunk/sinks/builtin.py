@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
-from omnichunk.errors import OptionError
+from omnichunk.errors import OptionError, UnknownOptionError, suggestion
 from omnichunk.hookspecs import hookimpl
 from omnichunk.model.declarations import Sink
 from omnichunk.sinks import rows
 
 
-def _open_lancedb(url: str, **options: Any) -> Any:
-    return import_module("omnichunk.sinks.lance").LanceSink(url, **options)
-
-
-def _open_qdrant(url: str, **options: Any) -> Any:
-    return import_module("omnichunk.sinks.qdrant").QdrantSink(url, **options)
-
-
-def _open_chroma(url: str, **options: Any) -> Any:
-    return import_module("omnichunk.sinks.chroma").ChromaSink(url, **options)
-
-
-def _open_pgvector(url: str, **options: Any) -> Any:
-    return import_module("omnichunk.sinks.pgvector").PgvectorSink(url, **options)
+def _open(module: str, kind: str, url: str, **options: Any) -> Any:
+    """The sink ``kind`` of a module here. Raises UnknownOptionError for an option it does not have."""
+    make = getattr(import_module(f"omnichunk.sinks.{module}"), kind)
+    known = signature(make).parameters
+    for name in options:
+        if name not in known and "client" not in known:
+            raise UnknownOptionError(f'{kind}: there is no option "{name}"{suggestion(name, list(known)[1:])}')
+    return make(url, **options)
 
 
 def _rows_only(url: str, **options: Any) -> Any:
@@ -38,10 +34,10 @@ def _rows_only(url: str, **options: Any) -> Any:
 def omnichunk_sinks() -> Iterable[Sink]:
     """The embedded and self-hosted databases, and rows for hosted ones."""
     return [
-        Sink("lancedb", _open_lancedb, rows.lancedb),
-        Sink("qdrant", _open_qdrant, rows.qdrant),
-        Sink("chroma", _open_chroma, rows.chroma),
-        Sink("pgvector", _open_pgvector, rows.pgvector),
+        Sink("lancedb", partial(_open, "lance", "LanceSink"), rows.lancedb),
+        Sink("qdrant", partial(_open, "qdrant", "QdrantSink"), rows.qdrant),
+        Sink("chroma", partial(_open, "chroma", "ChromaSink"), rows.chroma),
+        Sink("pgvector", partial(_open, "pgvector", "PgvectorSink"), rows.pgvector),
         Sink("pinecone", _rows_only, rows.pinecone),
         Sink("weaviate", _rows_only, rows.weaviate),
     ]

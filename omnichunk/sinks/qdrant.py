@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
-from omnichunk.errors import OptionError, StoreError, missing
+from omnichunk.errors import OptionError, StoreError, UnknownOptionError, missing, suggestion
 from omnichunk.sinks import rows
 from omnichunk.sinks.point import Point, uuid_of
 
@@ -30,6 +31,10 @@ class QdrantSink:
         self._models: Any = models
         self._name = collection
         self._distance = models.Distance(distance)
+        options = signature(client_of.QdrantClient).parameters
+        for name in client:
+            if name not in options:
+                raise UnknownOptionError(f'QdrantSink: there is no option "{name}"{suggestion(name, options)}')
         place = "location" if url == ":memory:" else "url" if url.startswith(("http://", "https://")) else "path"
         self._client = client_of.QdrantClient(**{place: url}, **client)
         self._size = 0

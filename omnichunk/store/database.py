@@ -18,6 +18,9 @@ SCHEMA_VERSION = 1
 RANKED = 20_000
 """Most chunks that a search ranks. Of words in a million chunks it saves 9 of 10 seconds, and their rank says little."""
 
+LONGEST = 1_000_000
+"""Seconds that are waited at most; the databases count no further than some weeks."""
+
 Value = Any
 Answer = list[tuple[Any, ...]]
 
@@ -101,12 +104,22 @@ def open_database(place: str | os.PathLike[str], timeout: float, create: bool) -
     if type(timeout) not in (int, float) or not timeout >= 0:
         raise OptionError(f"ChunkStore(): timeout={timeout!r}; a number of seconds is needed.")
     text = os.fspath(place)
+    timeout = min(timeout, LONGEST)
     if isinstance(text, str) and text.startswith(("postgresql://", "postgres://")):
         from omnichunk.store.postgres import Postgres
 
         return Postgres(text, timeout)
     if isinstance(text, str) and "://" in text:
         raise OptionError(f"ChunkStore(): {text}: only postgresql:// is known; for SQLite give a path.")
+    if not (path := os.fsdecode(text)) or not _can_be(path):
+        raise OptionError(f"ChunkStore(): {path!r:.80}: no file can have this name.")
     from omnichunk.store.sqlite import Sqlite
 
-    return Sqlite(os.fsdecode(text), timeout, create)
+    return Sqlite(path, timeout, create)
+
+
+def _can_be(path: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        return False

@@ -184,7 +184,7 @@ def words_of(chunk: Chunk, path: str) -> Words:
     context = chunk.context
     tail = " ".join(context.filepath.replace("\\", "/").split("/")[-2:])
     said = " ".join((tail, *context.breadcrumb))
-    within = [mark(context.language.encode("utf-8", "surrogatepass")), *marks(path)]
+    within = [mark(encodable(context.language).encode()), *marks(path)]
     return Words(words(chunk.text), parts(chunk.text), [*words(said), *parts(said)], within)
 
 
@@ -205,10 +205,16 @@ def hash_of(path: str) -> str:
 def encodable(text: str) -> str:
     """``text`` as a key in the database: a file name that is no UTF-8 in a form of its own, anything else as it is."""
     try:
-        text.encode()
+        if "\0" not in text:
+            text.encode()
+            return text
+        held = text.encode("utf-8", "surrogatepass")
     except UnicodeEncodeError:
-        return "bytes:" + quote_from_bytes(os.fsencode(text))
-    return text
+        try:
+            held = os.fsencode(text)
+        except UnicodeEncodeError:  # no file name either
+            held = text.encode("utf-8", "surrogatepass")
+    return "bytes:" + quote_from_bytes(held)
 
 
 def decoded(key: str) -> str:

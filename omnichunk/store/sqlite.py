@@ -85,7 +85,9 @@ class Sqlite(Database):
     @contextmanager
     def delivering(self) -> Iterator[None]:
         # A database of its own is the lock: the system lets go of it when the process ends, and it works everywhere.
-        with self._delivering:
+        if not self._delivering.acquire(timeout=self.timeout):
+            raise StoreError(f"{self.path}: chunks are being delivered; deliver one after the other.")
+        try:
             if self.path == MEMORY:
                 yield
                 return
@@ -95,6 +97,8 @@ class Sqlite(Database):
                 yield
             finally:
                 lock.close()
+        finally:
+            self._delivering.release()
 
 
 class SqliteSession(Session):
@@ -149,10 +153,12 @@ class SqliteSession(Session):
         try:
             yield
         except sqlite3.Error as error:
-            reason = str(error)
+            reason = str(error).removesuffix(".")
             hint = ""
             if "locked" in reason or "busy" in reason:
                 hint = " Another process is writing; try again later, or wait longer with timeout=."
+            elif "within a transaction" in reason:
+                hint = " The store is being read or written by the same thread; finish that first."
             elif "fts5" in reason:
                 hint = " This Python's SQLite is built without FTS5, which the store needs."
             elif "unable to open" in reason:
@@ -184,6 +190,9 @@ class SqliteSession(Session):
 
     @contextmanager
     def reading(self) -> Iterator[None]:
+        if self._connection.in_transaction:  # in memory, where all share one session
+            yield
+            return
         with self._transaction("DEFERRED"):
             yield
 

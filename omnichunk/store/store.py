@@ -10,13 +10,16 @@ from contextlib import contextmanager
 from threading import RLock
 from typing import Any
 
-from omnichunk import Chunk, Chunker, OptionError, open_sink, stable_chunk_id
+from omnichunk import Chunk, Chunker, OptionError, StoreError, open_sink, stable_chunk_id
 from omnichunk.store.database import RANKED, SCHEMA_VERSION, Session, open_database
 from omnichunk.store.delivery import Journal, deliver
 from omnichunk.store.results import Delivery, SearchHit, StoreStats, SyncResult
 from omnichunk.store.rows import chunk_of, decoded, digest_of, encodable
 from omnichunk.store.sync import Progress, Scan, chunker_of, names, resolved, sync
-from omnichunk.store.words import Term, mark, matches, terms
+from omnichunk.store.words import Term, mark, marks, matches, terms
+
+MANY = 1 << 31
+"""More chunks than a file has."""
 
 
 class ChunkStore:
@@ -41,6 +44,7 @@ class ChunkStore:
         self._database = open_database(path, timeout, create)
         self._lock = RLock()
         self._session = self._database.connect()
+        self._closed = False
 
     def __enter__(self) -> ChunkStore:
         return self
@@ -51,6 +55,7 @@ class ChunkStore:
     def close(self) -> None:
         """Let go of the database; the store is of no use afterwards."""
         with self._lock:
+            self._closed = True
             self._session.close()
 
     def sync(
@@ -89,9 +94,13 @@ class ChunkStore:
         transaction spans the whole sync, so another writer waits for it.
         """
         path = resolved(root)
+        if progress is not None and not callable(progress):
+            raise OptionError(
+                f"sync(): progress={progress!r:.80}; a function of a path and a word, or None, is needed."
+            )
         which = {
-            "glob": glob if isinstance(glob, str) else list(glob),
-            "exclude": exclude if exclude is None or isinstance(exclude, str) else list(exclude),
+            "glob": _once(glob),
+            "exclude": _once(exclude),
             "include_hidden": include_hidden,
             "max_bytes": max_bytes,
         }
@@ -107,28 +116,27 @@ class ChunkStore:
 
     def query(self, filepath: str | os.PathLike[str]) -> list[Chunk]:
         """The chunks of a file in source order; none if it is not stored."""
-        path = encodable(os.path.realpath(os.fsdecode(filepath)))
-        return self._chunks("WHERE s.path = ? AND s.collection = ?", [path])
+        return self._chunks("WHERE s.path = ? AND s.collection = ?", [encodable(_resolved(filepath))])
 
     def by_source(self, source_id: str) -> list[Chunk]:
         """The chunks of the document with a ``source_id``, which is the resolved path unless one was given, in order."""
-        return self._chunks("WHERE s.source_id = ? AND s.collection = ?", [encodable(source_id)])
+        return self._chunks("WHERE s.source_id = ? AND s.collection = ?", [_key("by_source()", source_id)])
 
     def get(self, chunk_id: str) -> Chunk | None:
         """The chunk with a stable id, or ``None``."""
-        return next(iter(self._chunks("WHERE c.chunk_id = ? AND c.collection = ?", [chunk_id])), None)
+        return next(iter(self._chunks("WHERE c.chunk_id = ? AND c.collection = ?", [_key("get()", chunk_id)])), None)
 
     def neighbours(self, chunk: Chunk | str, before: int = 1, after: int = 1) -> list[Chunk]:
         """The chunks around one, given as it is or by its id: up to ``before`` and ``after``, in order, without it."""
         for name, value in (("before", before), ("after", after)):
             if type(value) is not int or value < 0:
                 raise OptionError(f"neighbours(): {name}={value!r}; a whole number is needed.")
-        name = chunk if isinstance(chunk, str) else stable_chunk_id(chunk)
+        name = _key("neighbours()", stable_chunk_id(chunk) if isinstance(chunk, Chunk) else chunk)
         return self._chunks(
             "JOIN chunk m ON m.source = c.source WHERE m.chunk_id = ? AND c.id <> m.id "
             "AND c.position BETWEEN m.position - ? AND m.position + ? AND m.collection = c.collection "
             "AND c.collection = ?",
-            [name, before, after],
+            [name, min(before, MANY), min(after, MANY)],
         )
 
     def files(self) -> list[str]:
@@ -159,9 +167,9 @@ class ChunkStore:
         wanted = terms(query)
         within: list[Term] = []
         if path is not None:
-            within.append(Term((mark(os.fsencode(os.path.realpath(path))),)))
+            within.append(Term((marks(_resolved(path))[0],)))
         if language is not None:
-            within.append(Term((mark(language.encode("utf-8", "surrogatepass")),)))
+            within.append(Term((mark(_key("search()", language).encode()),)))
         if not wanted:
             return []
         with self._reading() as (session, collection):
@@ -170,10 +178,10 @@ class ChunkStore:
                 found = session.found(collection, wanted, False, within, limit)
             if not found:
                 return []
-            marks = ", ".join("?" * len(found))
+            asked = ", ".join("?" * len(found))
             rows = session.rows(
                 "SELECT c.id, c.chunk_id, c.text, c.record, s.shared FROM chunk c JOIN source s ON s.id = c.source "
-                f"WHERE c.id IN ({marks})",
+                f"WHERE c.id IN ({asked})",
                 *(row for row, _ in found),
             )
         held = {row: (name, chunk_of(*stored)) for row, name, *stored in rows}
@@ -253,10 +261,13 @@ class ChunkStore:
             raise OptionError(f"deliver(): batch_size={batch_size!r}; a whole number of at least 1 is needed.")
         if not callable(embed_fn):
             raise OptionError("deliver(): embed_fn must be callable: a list of texts to a list of vectors.")
+        if not isinstance(sink, str) and not callable(getattr(sink, "apply", None)):
+            raise OptionError(f"deliver(): {sink!r:.80} is no sink; an object with apply(removed, points) is needed.")
         if name is None:
             if not isinstance(sink, str):
                 raise OptionError("deliver(): a sink that is an object needs a name=, by which it is known next time.")
             name = sink
+        name, model = _key("deliver()", name), _key("deliver()", model)
         with self._database.delivering(), self._own() as session:
             opened = open_sink(sink, **options) if isinstance(sink, str) else sink
             try:
@@ -270,7 +281,7 @@ class ChunkStore:
         with self._own() as session, session.writing(self.collection):
             session.rows(
                 "DELETE FROM target WHERE name = ? AND collection = (SELECT id FROM collection WHERE name = ?)",
-                name,
+                _key("forget_sink()", name),
                 self.collection,
             )
 
@@ -298,6 +309,8 @@ class ChunkStore:
     @contextmanager
     def _reading(self) -> Iterator[tuple[Session, int]]:
         """The session for short reads in a transaction, and the number of the collection, 0 when there is none yet."""
+        if self._closed:
+            raise StoreError("the store is closed.")
         with self._lock, self._session.reading():
             (collection,) = self._session.one("SELECT id FROM collection WHERE name = ?", self.collection) or (0,)
             yield self._session, collection
@@ -305,6 +318,8 @@ class ChunkStore:
     @contextmanager
     def _own(self) -> Iterator[Session]:
         """A session of its own for what takes longer, or writes; in memory there is only the one."""
+        if self._closed:
+            raise StoreError("the store is closed.")
         session = self._database.connect()
         if session is self._session:
             with self._lock:
@@ -314,3 +329,24 @@ class ChunkStore:
             yield session
         finally:
             session.close()
+
+
+def _once(patterns: Any) -> Any:
+    """``patterns`` for reading more than once; what is wrong with them is told by who reads them."""
+    return patterns if isinstance(patterns, str) or not isinstance(patterns, Iterable) else list(patterns)
+
+
+def _key(where: str, name: Any) -> str:
+    """A name as it is in the database."""
+    if not isinstance(name, str):
+        raise TypeError(f"{where}: {name!r:.80}; a str is needed, not {type(name).__name__}.")
+    return encodable(name)
+
+
+def _resolved(path: str | os.PathLike[str]) -> str:
+    """The path of a stored file; what no file can be called stays as it is, and is not found."""
+    name = os.fsdecode(path)
+    try:
+        return os.path.realpath(name)
+    except ValueError:
+        return name

@@ -323,8 +323,13 @@ def missing(path: str) -> bool:
 
 def resolved(root: str | os.PathLike[str]) -> str:
     """The one path of a root. Raises LoadError when there is none, TypeError for what is no path."""
-    path = os.path.realpath(os.fsdecode(root))
-    if not os.path.exists(path):
+    path = os.fsdecode(root)
+    try:
+        path = os.path.realpath(path)
+        there = os.path.exists(path)
+    except ValueError:  # a name that no file can have
+        there = False
+    if not there:
         raise LoadError(f"{path}: there is no such file or folder, so nothing can be synced and nothing is deleted.")
     return path
 

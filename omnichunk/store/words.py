@@ -73,7 +73,7 @@ def marks(path: str) -> list[str]:
     found = [path]
     while (above := os.path.dirname(found[-1])) != found[-1]:
         found.append(above)
-    return [mark(os.fsencode(name)) for name in found]
+    return [mark(name.encode("utf-8", "surrogatepass")) for name in found]
 
 
 def mark(name: bytes) -> str:
