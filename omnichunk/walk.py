@@ -8,8 +8,9 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from omnichunk.errors import LoadError, OptionError
 
@@ -41,12 +42,29 @@ class Entry:
     size: int = 0
 
 
+class Opener(Protocol):
+    """What ``walk`` looks at folders with. Paths begin with its root; OSError is raised for what cannot be read."""
+
+    def listing(self, folder: str) -> list[Any]:
+        """What is in a folder, in the order of names: objects like ``os.DirEntry``."""
+
+    def text(self, path: str) -> str:
+        """The content of an ignore file."""
+
+    def above(self, top: str) -> list[tuple[str, str]]:
+        """The folders above the root whose ignore files count, innermost first, and the way from each to the root."""
+
+    def link(self, path: str) -> str:
+        """Why a link is not followed."""
+
+
 def walk(
     root: str | os.PathLike[str],
     glob: str | Iterable[str] = EVERYTHING,
     exclude: str | Iterable[str] | None = None,
     include_hidden: bool = False,
     max_bytes: int | None = None,
+    opener: Opener | None = None,
 ) -> Iterator[Entry]:
     """The files below ``root`` and what is left out of them, folder by folder in the order of names, made lazily.
 
@@ -54,7 +72,8 @@ def walk(
     ``/*.py`` beside the root only, ``tests/`` a whole folder. A file that no ``glob`` matches was not asked for and is
     not reported. ``.gitignore`` and ``.ignore`` are honoured in every folder, and above the root as far as the
     repository it lies in. ``.git`` is never entered, links are never followed, of hard links only the first is found.
-    ``max_bytes``: larger files are skipped. Raises LoadError when ``root`` is no folder that can be listed, OptionError
+    ``max_bytes``: larger files are skipped. ``opener``: what folders are opened with, as an ``Opener`` of this module
+    does it; the paths of the system if not given. Raises LoadError when ``root`` is no folder that can be listed, OptionError
     for a pattern that is none and for other values that cannot work.
     """
     if not isinstance(include_hidden, bool):
@@ -62,14 +81,15 @@ def walk(
     if max_bytes is not None and (type(max_bytes) is not int or max_bytes < 1):
         raise OptionError(f"max_bytes={max_bytes!r}; a whole number of at least 1, or None, is needed.")
     top = os.fsdecode(root)
+    opener = opener or _Disk(top)
     try:
-        listing = _listing(top)
+        listing = opener.listing(top)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         hint = " To chunk a single file use chunk_file()." if isinstance(error, NotADirectoryError) else ""
         raise LoadError(f"{top}: cannot be read as a folder: {reason}.{hint}") from error
     wanted = None if glob == EVERYTHING else _patterns("glob", glob)
-    return _Walk(top, wanted, _patterns("exclude", exclude or ()), include_hidden, max_bytes).entries(listing)
+    return _Walk(top, wanted, _patterns("exclude", exclude or ()), include_hidden, max_bytes, opener).entries(listing)
 
 
 find_files = walk
@@ -85,17 +105,17 @@ class _Walk:
     excluded: GitIgnoreSpec | None
     include_hidden: bool
     max_bytes: int | None
+    opener: Opener
 
     def __post_init__(self) -> None:
-        self.real = os.path.realpath(self.top)
         self.linked: set[tuple[int, int]] = set()
         # What follows a link and then goes up is somewhere else than its name says.
         base = self.top if os.pardir in self.top.split(os.sep) else os.path.normpath(self.top)
         self.base = "" if base == os.curdir else os.path.join(base, "")
 
-    def entries(self, listing: list[os.DirEntry[str]]) -> Iterator[Entry]:
+    def entries(self, listing: list[Any]) -> Iterator[Entry]:
         """Depth first over an explicit stack, so that no depth of folders is too much."""
-        stack = [(iter(listing), "", _entered(self.top, "", listing, _above(self.real)))]
+        stack = [(iter(listing), "", self._entered(self.top, "", listing, self._above()))]
         while stack:
             listed, below, levels = stack[-1]
             item = next(listed, None)
@@ -114,11 +134,11 @@ class _Walk:
                 yield Entry(path + "/" if folder else path, "ignored", reason)
             elif folder:
                 try:
-                    inside = _listing(item.path)
+                    inside = self.opener.listing(item.path)
                 except OSError as error:
                     yield _unreadable(path + "/", error)
                 else:
-                    stack.append((iter(inside), matched, _entered(item.path, matched, inside, levels)))
+                    stack.append((iter(inside), matched, self._entered(item.path, matched, inside, levels)))
             elif self.wanted is None or self.wanted.match_file(relative):
                 yield self._file(item, path)
 
@@ -135,10 +155,10 @@ class _Walk:
                 break
         return "excluded" if self.excluded is not None and self.excluded.match_file(matched) else ""
 
-    def _file(self, item: os.DirEntry[str], path: str) -> Entry:
+    def _file(self, item: Any, path: str) -> Entry:
         try:
             if item.is_symlink():
-                return Entry(path, "skipped", self._link(item.path))
+                return Entry(path, "skipped", self.opener.link(item.path))
             status = item.stat(follow_symlinks=False)
         except OSError as error:
             return _unreadable(path, error)
@@ -153,8 +173,65 @@ class _Walk:
             return Entry(path, "skipped", "too large", status.st_size)
         return Entry(path, size=status.st_size)
 
-    def _link(self, path: str) -> str:
-        """Why a link is not followed: what it points to is reached by its own path, lies elsewhere, or is not there."""
+    def _entered(self, folder: str, below: str, listing: list[Any], levels: Levels) -> Levels:
+        """``levels`` and the ignore files of ``folder``, which lies at ``below`` (empty, or ending in a slash)."""
+        names = {item.name for item in listing if item.name in IGNORE_FILES}
+        rules = self._rules(folder, names) if names else None
+        return levels if rules is None else (*levels, ("", len(below), rules))
+
+    def _above(self) -> Levels:
+        """The ignore files above the root. A root that was named is wanted: rules that leave it out do not count."""
+        found: list[tuple[str, int, GitIgnoreSpec]] = []
+        for folder, before in self.opener.above(self.top):
+            rules = self._rules(folder, set(IGNORE_FILES))
+            if rules is not None and not rules.check_file(before).include:
+                found.append((before, 0, rules))
+        return tuple(reversed(found))
+
+    def _rules(self, folder: str, names: set[str]) -> GitIgnoreSpec | None:
+        """The rules of a folder's ignore files, those of ``.ignore`` last and so strongest; ``None`` without any.
+
+        As in git, an ignore file that cannot be read or is far too large, and a line that is no pattern, rule nothing.
+        """
+        lines: list[str] = []
+        for name in IGNORE_FILES:
+            if name in names:
+                with suppress(OSError):
+                    lines += self.opener.text(os.path.join(folder, name)).split("\n")
+        return _spec(lines)[0] if lines else None
+
+
+class _Disk:
+    """Opens folders by their paths."""
+
+    def __init__(self, top: str) -> None:
+        self.real = os.path.realpath(top)
+
+    def listing(self, folder: str) -> list[os.DirEntry[str]]:
+        with os.scandir(folder) as found:
+            return sorted(found, key=lambda item: item.name)
+
+    def text(self, path: str) -> str:
+        status = os.stat(path)  # a pipe might never end
+        if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_RULES:
+            raise OSError("no ignore file")
+        with open(path, encoding="utf-8-sig", errors="surrogateescape") as file:
+            return file.read()
+
+    def above(self, top: str) -> list[tuple[str, str]]:
+        """As far as the top of the repository the root lies in; none outside of a repository."""
+        found = []
+        folder, before = self.real, ""
+        while not os.path.exists(os.path.join(folder, ".git")):
+            parent, name = os.path.split(folder)
+            if parent == folder:
+                return []
+            folder, before = parent, f"{name}/{before}"
+            found.append((folder, before))
+        return found
+
+    def link(self, path: str) -> str:
+        """What it points to is reached by its own path, lies elsewhere, or is not there."""
         try:
             target = os.path.realpath(path, strict=True)
         except OSError as error:
@@ -165,55 +242,6 @@ class _Walk:
 
 def _unreadable(path: str, error: OSError) -> Entry:
     return Entry(path, "failed", f"cannot be read: {error.strerror or type(error).__name__}")
-
-
-def _listing(folder: str) -> list[os.DirEntry[str]]:
-    with os.scandir(folder) as found:
-        return sorted(found, key=lambda item: item.name)
-
-
-def _entered(folder: str, below: str, listing: list[os.DirEntry[str]], levels: Levels) -> Levels:
-    """``levels`` and the ignore files of ``folder``, which lies at ``below`` (empty, or ending in a slash)."""
-    names = {item.name for item in listing if item.name in IGNORE_FILES}
-    rules = _rules(folder, names) if names else None
-    return levels if rules is None else (*levels, ("", len(below), rules))
-
-
-def _above(real: str) -> Levels:
-    """The ignore files above a root, up to the top of the repository it lies in; none outside of a repository.
-
-    A root that was named is wanted: rules that leave it out as a whole do not count.
-    """
-    found: list[tuple[str, int, GitIgnoreSpec]] = []
-    folder, before = real, ""
-    while not os.path.exists(os.path.join(folder, ".git")):
-        parent, name = os.path.split(folder)
-        if parent == folder:
-            return ()
-        folder, before = parent, f"{name}/{before}"
-        rules = _rules(folder, set(IGNORE_FILES))
-        if rules is not None and not rules.check_file(before).include:
-            found.append((before, 0, rules))
-    return tuple(reversed(found))
-
-
-def _rules(folder: str, names: set[str]) -> GitIgnoreSpec | None:
-    """The rules of a folder's ignore files, those of ``.ignore`` last and so strongest; ``None`` when there are none.
-
-    As in git, an ignore file that cannot be read or is far too large, and a line that is no pattern, rule nothing.
-    """
-    lines: list[str] = []
-    for name in IGNORE_FILES:
-        if name in names:
-            path = os.path.join(folder, name)
-            try:
-                status = os.stat(path)  # a pipe might never end
-                if stat.S_ISREG(status.st_mode) and status.st_size <= LARGEST_RULES:
-                    with open(path, encoding="utf-8-sig", errors="surrogateescape") as file:
-                        lines += file.read().split("\n")
-            except OSError:
-                continue
-    return _spec(lines)[0] if lines else None
 
 
 def _patterns(option: str, given: str | Iterable[str]) -> GitIgnoreSpec | None:

@@ -160,7 +160,9 @@ def test_a_session(connect, root):
             assert templates[0].uri_template.startswith("chunk:///{+path}")
             one = (await client.read_resource(rows[1]["uri"])).contents
             assert [content.text for content in one] == [rows[1]["text"]]
-            (odd,) = (await client.call_tool("chunk_directory", {"glob": "*.txt"})).structured_content["result"]
+            (odd,) = (await client.call_tool("chunk_directory", {"path": "docs", "glob": "*.txt"})).structured_content[
+                "result"
+            ]
             assert odd["filepath"] == "docs/?.txt"
             assert (await client.read_resource(odd["chunks"][0]["uri"])).contents[0].text.endswith("no UTF-8.")
             all_of_it = (await client.read_resource("chunk:///docs/guide.md")).contents

@@ -93,7 +93,8 @@ def test_chunk_file_is_what_the_library_gives(service, root):
 def test_chunk_directory(service):
     _, answer = service.call("chunk_directory", path=".", concurrency=4, max_chunk_size=400)
     rows = {row["filepath"]: row for row in answer["result"]}
-    assert list(rows) == ["bin.dat", "m.py", "notes.md", "sub/a.txt"]
+    assert list(rows) == ["bin.dat", "link.txt", "m.py", "notes.md", "sub/a.txt"]
+    assert (rows["link.txt"]["outcome"], rows["link.txt"]["error"]) == ("skipped", "link")
     assert rows["bin.dat"]["outcome"] == "skipped"
     assert rows["bin.dat"]["error"] == "binary"
     assert [chunk_from_dict(c).context.filepath for c in rows["sub/a.txt"]["chunks"]] == ["sub/a.txt"]

@@ -109,7 +109,7 @@ def test_several_roots(tree):
         assert roots.read("sub/b.txt", 9) == ("sub/b.txt", b"b")
         assert roots.read("project/sub/b.txt", 9) == ("project/sub/b.txt", b"b")
         assert roots.read("c.txt", 9) == ("project-2/c.txt", SECRET)
-        assert [name for name, _ in files(roots, "project/sub")] == ["project/sub/b.txt"]
+        assert found(roots, "project/sub") == ["project/sub/b.txt"]
         with pytest.raises(RefusedPath):
             roots.read("project/../secret.txt", 9)
     finally:
@@ -169,7 +169,7 @@ def test_no_race_leads_out(tree):
                     found.add(roots.read(path, 99)[1])
                 except (RefusedPath, NoSuchPath):
                     found.add(b"")
-            names = {name for name, _ in files(roots, ".")}
+            names = {entry.path for entry in files(roots, ".")}
             assert not any("leaked" in name for name in names)
     finally:
         stop.set()
@@ -225,6 +225,29 @@ def test_descriptors_do_not_leak(tree):
     roots.close()
 
 
+def found(roots, *args, **more):
+    return [entry.path for entry in files(roots, *args, **more) if entry.verdict == "found"]
+
+
+def test_folders_that_lie_too_deep_cost_only_themselves(tree):
+    here = os.open(tree, os.O_RDONLY)
+    for _ in range(1000):
+        os.mkdir("d", dir_fd=here)
+        below = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+    roots = Roots([str(tree)])
+    try:
+        failed = [entry for entry in files(roots, ".") if entry.verdict == "failed"]
+        assert [(entry.path, entry.reason) for entry in failed] == [
+            ("d/" * 201, "cannot be read: lies more than 200 folders deep")
+        ]
+        assert found(roots, ".") == ["a.txt", "sub/b.txt"]
+    finally:
+        roots.close()
+
+
 def test_the_files_of_a_folder(tree):
     (tree / ".gitignore").write_text("*.log\n!keep.log\n/sub/deep/\n\\\n")
     (tree / "sub" / ".ignore").write_text("b.txt\n")
@@ -237,16 +260,21 @@ def test_the_files_of_a_folder(tree):
     os.link(tree / "keep.log", tree / "sub" / "twin.txt")
     roots = Roots([str(tree)])
     try:
-        assert dict(files(roots, ".")) == {"a.txt": 1, "keep.log": 8, "sub/c.py": 8}
-        assert next(name for name, _ in files(roots, ".", include_hidden=True)) == ".gitignore"
-        assert [name for name, _ in files(roots, "sub")] == ["sub/c.py", "sub/twin.txt"]
-        assert [name for name, _ in files(roots, "sub/deep")] == ["sub/deep/d.py"]
-        assert [name for name, _ in files(roots, ".", "/*.py")] == []
-        assert [name for name, _ in files(roots, "sub", ["/*.py"], "twin*")] == ["sub/c.py"]
-        assert [name for name, _ in files(roots, ".", exclude=["sub/"])] == ["a.txt", "keep.log"]
+        assert found(roots, ".") == ["a.txt", "keep.log", "sub/c.py"]
+        assert found(roots, ".", include_hidden=True)[0] == ".gitignore"
+        assert found(roots, "sub") == ["sub/c.py", "sub/twin.txt"]
+        assert found(roots, "sub/deep") == ["sub/deep/d.py"]
+        assert found(roots, ".", "/*.py") == []
+        assert found(roots, "sub", ["/*.py"], "twin*") == ["sub/c.py"]
+        assert found(roots, ".", exclude=["sub/"]) == ["a.txt", "keep.log"]
+        left = {entry.path: entry.reason for entry in files(roots, ".") if entry.verdict == "skipped"}
+        assert {
+            left[name] for name in ("in", "out", "out-missing", "in-folder", "sub/deep/way-up") if name in left
+        } == {"link"}
+        assert (left["pipe"], left["sub/twin.txt"]) == ("special file", "hard link to a file already found")
         for wrong in ("", "#", "  ", "\\"):
             with pytest.raises(OptionError):
                 list(files(roots, ".", wrong))
-        assert all(stat.S_ISREG(os.stat(tree / name).st_mode) for name, _ in files(roots, "."))
+        assert all(stat.S_ISREG(os.stat(tree / name).st_mode) for name in found(roots, "."))
     finally:
         roots.close()

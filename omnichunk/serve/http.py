@@ -207,7 +207,9 @@ def listening(settings: Settings) -> socket.socket:
     """A socket that listens; who connects waits until the service runs. Raises OSError."""
     host = settings.host.strip("[]")
     family = socket.getaddrinfo(host, settings.port, type=socket.SOCK_STREAM)[0][0]
-    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named, else asyncio leaves Nagle on: 40 ms a call
+    bound = socket.socket(
+        family, socket.SOCK_STREAM, socket.IPPROTO_TCP
+    )  # named, else asyncio leaves Nagle on: 40 ms a call
     try:
         if sys.platform != "win32":
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -139,18 +139,18 @@ def _chunk_file(desk: Desk, params: dict[str, Any]) -> Any:
 def _file_of_folder(desk: Desk, params: dict[str, Any]) -> Any:
     """The row of one file: failures are part of it."""
     path, detail = params.pop("path"), params.pop("detail", "full")
-    row: dict[str, Any] = {"filepath": path, "chunks": [], "outcome": "ok", "error": None, "diagnostics": []}
     try:
         label, data = desk.roots.read(path, desk.max_file_bytes)
         if "encoding" not in params and _is_binary(desk.chunker, label, data):
-            return {**row, "outcome": "skipped", "error": "binary"}
+            return row_of(path, "skipped", "binary")
         chunks = desk.chunker.chunk_bytes(label, data, **params)
     except OptionError:
         raise
     except UnsupportedFormatError:
-        return {**row, "outcome": "skipped", "error": "format not supported"}
+        return row_of(path, "skipped", "format not supported")
     except ChunkingError as error:
-        return {**row, "outcome": "failed", "error": _told(error, desk.roots)}
+        return row_of(path, "failed", _told(error, desk.roots))
+    row = row_of(path, "ok", None)
     row["chunks"] = [_shown(chunk, detail, params) for chunk in chunks]
     row["diagnostics"] = list(chunks[0].context.parse_errors) if chunks else []
     return row
@@ -164,7 +164,10 @@ def _is_binary(chunker: Chunker, name: str, data: bytes) -> bool:
 
 
 def _chunk_directory(desk: Desk, params: dict[str, Any]) -> Any:
-    """The files that ``each`` is to be called for, after a check of the options, which are wrong for all or for none."""
+    """The rows of what no file is, and the files that ``each`` is to be called for, in their order.
+
+    Options are checked before, since they are wrong for all or for none.
+    """
     own = {name: params.pop(name) for name in ("path", "glob", "exclude", "include_hidden") if name in params}
     shared = {name: value for name, value in params.items() if name not in ("concurrency", "detail")}
     if "source_id" in shared:
@@ -175,11 +178,18 @@ def _chunk_directory(desk: Desk, params: dict[str, Any]) -> Any:
     registry.loader_for(Source("a.txt", b""), shared.get("loader"))
     found = files(desk.roots, own.get("path", "."), own.get("glob", EVERYTHING), own.get("exclude", []),
                   own.get("include_hidden", False))  # fmt: skip
-    return [[name, size] for name, size in found]
+    return [entry.path if entry.verdict == "found" else row_of(entry.path, entry.verdict, entry.reason)
+            for entry in found if entry.verdict != "ignored"]  # fmt: skip
+
+
+def row_of(path: str, outcome: str, error: str | None) -> dict[str, Any]:
+    """The row of one file of a folder, without chunks."""
+    return {"filepath": path, "chunks": [], "outcome": outcome, "error": error, "diagnostics": []}
 
 
 def _list_files(desk: Desk, params: dict[str, Any]) -> Any:
-    return [[name, size] for name, size in files(desk.roots, params.get("path", "."))]
+    found = files(desk.roots, params.get("path", "."))
+    return [[entry.path, entry.size] for entry in found if entry.verdict == "found"]
 
 
 def _outline(desk: Desk, params: dict[str, Any]) -> Any:

@@ -21,8 +21,8 @@ from omnichunk import ChunkingError, OptionError
 
 ANCHORED = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 """Whether files can be opened relative to the descriptor of a folder."""
-LONGEST, MOST_LINKS = 4096, 40
-"""Characters of a path, and links on the way, beyond which it is not followed."""
+LONGEST, MOST_LINKS, DEEPEST = 4096, 40, 200
+"""Characters of a path, links on the way, and folders open at once, beyond which it is not followed."""
 _BELOW = getattr(os, "O_PATH", os.O_RDONLY)
 _SAFE = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _FOREIGN = re.compile(r"[A-Za-z]:|[\\/]{2}|\\")
@@ -51,14 +51,29 @@ class Root:
     handle: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Item:
-    """Something in a folder. ``mode``: as ``stat`` tells it, links not followed. ``identity``: of a file with many names."""
+    """Something in a folder, as ``os.DirEntry`` tells it, and known already. ``path``: what it is called here."""
 
     name: str
-    mode: int
-    size: int
-    identity: tuple[int, int] | None = None
+    path: str
+    st_mode: int
+    st_size: int
+    st_nlink: int
+    st_dev: int
+    st_ino: int
+
+    def is_dir(self, *, follow_symlinks: bool) -> bool:
+        """Whether it is a folder, and no link to one."""
+        return stat.S_ISDIR(self.st_mode)
+
+    def is_symlink(self) -> bool:
+        """Whether it is a link."""
+        return stat.S_ISLNK(self.st_mode)
+
+    def stat(self, *, follow_symlinks: bool) -> Item:
+        """Itself."""
+        return self
 
 
 class Roots:
@@ -129,7 +144,8 @@ class Roots:
         label, handle = self._open(path, folder=True)
         try:
             with os.scandir(handle) as found:
-                items = [_item(entry) for entry in found]
+                before = "" if label == "." else label + "/"
+                items = [item for entry in found if (item := _item(before, entry)) is not None]
         except OSError as error:
             raise NoSuchPath(f"{label}: {_reason(error)}.") from None
         finally:
@@ -214,13 +230,12 @@ def _up_to(most: int, file: io.FileIO) -> bytes:
     return b"".join(parts)
 
 
-def _item(entry: os.DirEntry[str]) -> Item:
+def _item(before: str, entry: os.DirEntry[str]) -> Item | None:
     try:
-        status = entry.stat(follow_symlinks=False)
-    except OSError:
-        return Item(entry.name, 0, 0)
-    identity = (status.st_dev, status.st_ino) if status.st_nlink > 1 else None
-    return Item(entry.name, status.st_mode, status.st_size, identity)
+        it = entry.stat(follow_symlinks=False)
+    except OSError:  # it was there a moment ago
+        return None
+    return Item(entry.name, before + entry.name, it.st_mode, it.st_size, it.st_nlink, it.st_dev, it.st_ino)
 
 
 def _opened(folder: str) -> int:
@@ -280,6 +295,8 @@ def _anchored(roots: Roots, root: Root, below: str, folder: bool) -> tuple[str, 
                 pending += _names(target)[::-1]
             elif stat.S_ISDIR(mode):
                 here.append((name, os.open(name, _BELOW | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)))
+                if len(here) > DEEPEST:
+                    raise NoSuchPath(f"{below}: lies more than {DEEPEST} folders deep.")
             elif pending or not stat.S_ISREG(mode):
                 raise NoSuchPath(f"{below}: no such file." if pending else f"{below}: is not a regular file.")
             else:

@@ -11,7 +11,16 @@ from time import perf_counter
 from typing import Any
 
 from omnichunk import OptionError
-from omnichunk.serve.methods import FAILED, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, WENT_WRONG, Method, Table
+from omnichunk.serve.methods import (
+    FAILED,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    WENT_WRONG,
+    Method,
+    Table,
+    row_of,
+)
 from omnichunk.serve.metrics import Log, Metrics
 from omnichunk.serve.roots import Roots
 from omnichunk.serve.schema import check
@@ -115,7 +124,7 @@ class Service:
                     total += len(row) + 1
                     self._check_size(total, f" {number} of {len(found)} files")
                     if progress is not None:
-                        await progress(number, len(found), found[number - 1][0])
+                        await progress(number, len(found), _name(found[number - 1]))
             result = b"[" + b",".join(parts) + b"]"
         self._check_size(len(result), "")
         return result
@@ -126,16 +135,19 @@ class Service:
             raise CallFailed(FAILED, told + 'Ask for less: a narrower glob, or detail="brief".', "size")
 
     async def _spread(
-        self, method: str, found: list[list[Any]], shared: dict[str, Any], concurrency: int
+        self, method: str, found: list[Any], shared: dict[str, Any], concurrency: int
     ) -> AsyncGenerator[tuple[int, bytes], None]:
-        """The rows of the files in their order, each with how many there are now; ``concurrency`` files at once."""
+        """The rows in their order, each with how many there are now; ``concurrency`` files at once.
+
+        ``found``: names of files, and rows that are known already.
+        """
         ahead = min(concurrency, self.limits.workers)
         running: list[asyncio.Task[bytes]] = []
-        names = iter(name for name, _ in found)
+        waiting = iter(found)
         try:
             for number in range(1, len(found) + 1):
-                while len(running) < ahead and (name := next(names, None)) is not None:
-                    running.append(asyncio.ensure_future(self._row(method, name, shared)))
+                while len(running) < ahead and (one := next(waiting, None)) is not None:
+                    running.append(asyncio.ensure_future(self._row(method, one, shared)))
                 yield number, await running[0]
                 running.pop(0)
         finally:
@@ -143,15 +155,16 @@ class Service:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
 
-    async def _row(self, method: str, name: str, shared: dict[str, Any]) -> bytes:
+    async def _row(self, method: str, one: Any, shared: dict[str, Any]) -> bytes:
         """The row of a file; a worker that was lost over it costs only the file."""
+        if isinstance(one, dict):
+            return json.dumps(one).encode()
         try:
-            return await self._at_worker(method, {"path": name, **shared})
+            return await self._at_worker(method, {"path": one, **shared})
         except CallFailed as failed:
             if failed.code not in (FAILED, INTERNAL_ERROR):
                 raise
-            return json.dumps({"filepath": name, "chunks": [], "outcome": "failed", "error": failed.message,
-                               "diagnostics": []}).encode()  # fmt: skip
+            return json.dumps(row_of(one, "failed", failed.message)).encode()
 
     async def _at_worker(self, method: str, params: dict[str, Any]) -> bytes:
         if self._workers is None:
@@ -164,6 +177,10 @@ class Service:
 
 
 _OF_FOLDER = ("path", "glob", "exclude", "include_hidden", "concurrency")
+
+
+def _name(one: Any) -> str:
+    return str(one["filepath"] if isinstance(one, dict) else one)
 
 
 def processors() -> int:
