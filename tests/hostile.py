@@ -6,6 +6,7 @@ import ctypes
 import os
 import signal
 import time
+from threading import Lock
 
 from omnichunk import Language, LoadedDocument, Loader, Structure, StructureProvider, hookimpl
 
@@ -39,6 +40,18 @@ def load(source):
     return LoadedDocument(text, (), "worse")
 
 
+class Lying:
+    """Becomes something else on the way to another process."""
+
+    def __reduce__(self):
+        return int, ("no number",)
+
+
+def load_what_cannot_be_sent(source):
+    odd = Lock() if source.name.endswith("locked") else Lying()
+    return LoadedDocument("words", (), "odd", metadata={"odd": odd})
+
+
 def count_words(text: str) -> int:
     return len(text.split())
 
@@ -61,4 +74,7 @@ def omnichunk_structure():
 
 @hookimpl
 def omnichunk_loaders():
-    return [Loader("worse", load, suffixes=(".worse",))]
+    return [
+        Loader("worse", load, suffixes=(".worse",)),
+        Loader("odd", load_what_cannot_be_sent, suffixes=(".locked", ".lying")),
+    ]

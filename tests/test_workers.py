@@ -158,6 +158,80 @@ def test_closing_early_leaves_no_process_and_no_thread(folder):
     assert len(os.listdir("/proc/self/fd")) == files
 
 
+@linux
+def test_a_source_that_a_worker_cannot_hold_costs_itself():
+    items = [{"filepath": "a.txt", "code": "word " * 16_000_000}, {"filepath": "b.txt", "code": "words"}]
+    large, small = Chunker().batch(items, concurrency=2, memory_mb=60)
+    assert (large.outcome, small.outcome) == ("failed", "ok")
+    assert "it needs more memory than it may have, twice" in large.error
+
+
+@linux
+def test_fewer_workers_than_asked_for_are_enough():
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    items = [{"filepath": f"{i}.hostile", "code": "crash" if i == 7 else "words " * 300} for i in range(20)]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 9, limit[1]))
+    try:
+        results = chunker().batch(items, concurrency=40)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limit)
+    assert [r.outcome for r in results] == ["ok"] * 20
+    assert [r.filepath for r in results if r.diagnostics] == ["7.hostile"]
+
+
+def test_workers_that_do_not_start_are_given_up(monkeypatch, tmp_path):
+    """Sources too large for a socket wait for no worker that does not read them."""
+    (tmp_path / "sleeper.py").write_text(
+        "import os, time\nif 'SLEEP' in os.environ:\n    time.sleep(99)\ncount = len\n"
+    )
+    (tmp_path / "counter.py").write_text("import sleeper\n\n\ndef count(text):\n    return len(text)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    import counter
+
+    monkeypatch.setenv("SLEEP", "1")
+    monkeypatch.setattr("omnichunk.execution.pool.START", 0.7)
+    monkeypatch.setattr("omnichunk.execution.pool.STARTS", 2)
+    made = Chunker(size_unit="tokens", tokenizer=counter.count)
+    results = made.batch([{"filepath": f"{i}.txt", "code": "words " * 90_000} for i in range(2)], concurrency=2)
+    for result in results:
+        assert result.diagnostics[-1].endswith("workers do not start: it took longer than 0.7 seconds")
+
+
+@linux
+def test_what_has_ended_a_worker_never_runs_here(folder, monkeypatch):
+    """Not even when workers can no longer be started and the rest is done by threads."""
+    from omnichunk.execution.pool import Pool, Unable
+
+    gone = Pool._gone
+
+    def last(self, worker, reason=""):
+        gone(self, worker, reason)
+        raise Unable("no more")
+
+    monkeypatch.setattr(Pool, "_gone", last)
+    (folder / "b.hostile").write_text("kill")
+    results = {os.path.basename(r.filepath): r for r in chunker().iter_directory(folder, concurrency=2)}
+    assert results.keys() == {*GOOD, "b.hostile"}
+    assert results["b.hostile"].error.endswith("its worker was killed (SIGKILL); as plain text: no more.")
+    assert {r.outcome for name, r in results.items() if name != "b.hostile"} == {"ok"}
+
+
+def test_what_cannot_be_sent_costs_its_file():
+    items = [{"filepath": name, "code": "words"} for name in ("a.txt", "b.locked", "c.lying", "d.txt")]
+    results = chunker().batch(items, concurrency=2)
+    assert [r.outcome for r in results] == ["ok", "failed", "failed", "ok"]
+    assert "b.locked: its chunks cannot be sent from the worker: TypeError: cannot pickle" in results[1].error
+    assert "c.lying: its chunks cannot be read from the worker: ValueError: " in results[2].error
+
+
+def test_limits_that_are_no_limits():
+    for limits in ({"timeout_s": 10**400}, {"timeout_s": float("inf")}, {"memory_mb": 10**30}):
+        (result,) = Chunker().batch([{"filepath": "a.txt", "code": "words"}], **limits)
+        assert (result.outcome, result.diagnostics) == ("ok", ())
+
+
 def test_a_slow_consumer_costs_no_file(tmp_path):
     """A worker with more to tell than a socket holds waits for its reader, and that is not its fault."""
     for name in "abc":

@@ -24,8 +24,8 @@ from omnichunk.errors import ChunkingError
 from omnichunk.execution.engine import Job
 from omnichunk.execution.worker import BROKEN, LENGTH, READY, UNABLE, Setup
 
-AHEAD, AHEAD_BYTES, SMALL = 16, 1 << 18, 1 << 13
-"""Jobs, and bytes of sources, that wait at a worker for their turn; a larger message waits here, lest both sides block."""
+AHEAD, AHEAD_BYTES = 16, 1 << 18
+"""Jobs, and bytes of sources, that wait at a worker for their turn."""
 START = 60.0
 """Seconds a worker may take to start."""
 STARTS = 3
@@ -66,33 +66,53 @@ class _Worker:
         except OSError as error:
             self.socket.close()
             raise Unable(f"a worker cannot be started: {error.strerror or error}") from error
+        self.socket.setblocking(False)
         self.jobs: deque[tuple[int, Job]] = deque()
         self.ahead = 0
+        self.unsent: deque[tuple[bytes, int]] = deque()
+        """Messages, and how much of each has been sent."""
         self.buffer = bytearray()
         self.ready = False
-        self.blameless = False
         self.since = monotonic()
         self.send(setup)
 
     def send(self, message: bytes) -> None:
-        """Send a message; a worker that is gone is found out when it is read from, and is then not the job's fault."""
-        try:
-            self.socket.sendall(LENGTH.pack(len(message)) + message)
-        except OSError:
-            self.blameless = not self.jobs
+        """Send a message after those before it, as far as the worker takes it now; ``push`` sends the rest."""
+        self.unsent.append((LENGTH.pack(len(message)) + message, 0))
+        self.push()
 
-    def give(self, number: int, job: Job, message: bytes) -> None:
-        """Send a job, pickled as ``message``."""
+    def push(self) -> None:
+        """Send what can be sent without waiting. That a worker is gone is found out when it is read from."""
+        try:
+            while self.unsent:
+                message, sent = self.unsent[0]
+                sent += self.socket.send(memoryview(message)[sent:])
+                self.unsent[0] = message, sent
+                if sent == len(message):
+                    self.unsent.popleft()
+        except OSError:
+            return
+
+    def give(self, number: int, job: Job) -> None:
+        """Send a job."""
         if not self.jobs:
             self.since = monotonic()
-        self.send(message)
         self.jobs.append((number, job))
         self.ahead += job.size
+        self.send(pickle.dumps(job))
+
+    @property
+    def blameless(self) -> bool:
+        """Whether the worker has seen nothing of its first job."""
+        behind = len(self.unsent) - len(self.jobs)
+        return behind > 0 or (behind == 0 and not self.unsent[0][1])
 
     def receive(self) -> bool:
         """Read what has come; whether the worker is still there."""
         try:
             part = self.socket.recv(1 << 20)
+        except BlockingIOError:
+            return True
         except OSError:
             return False
         self.buffer += part
@@ -146,48 +166,72 @@ class Pool:
         self._workers.clear()
         self._selector.close()
 
+    def blamed(self) -> list[tuple[int, Job]]:
+        """The jobs that have cost a worker and are not answered yet."""
+        at = [job for worker in self._workers for job in worker.jobs]
+        return [(number, job) for number, job in (*self._again, *at) if job.plain]
+
     def feed(self, take: Callable[[], tuple[int, Job] | None]) -> None:
         """Give the workers what they can do, what has to be done again first; ``take()`` gives a job, or ``None``."""
         while self._again and len(self._workers) < self._size:
-            self._give(self._start(), *self._again.popleft())
+            if not self._start():
+                if any(worker.jobs for worker in self._workers):
+                    break
+                self._end(self._workers[0])  # to make room
+                continue
+            self._workers[-1].give(*self._again.popleft())
+        most = self._size
         while True:
             free = [worker for worker in self._workers if self._takes(worker)]
-            more = len(self._workers) < self._size
+            more = len(self._workers) < most
             if not free and not more:
                 return
             following = self._waiting.popleft() if self._waiting else take()
             if following is None:
                 return
             worker = min(free, key=lambda worker: len(worker.jobs), default=None)
-            if worker is None or (worker.jobs and more):
-                worker = self._start()
-            if not self._give(worker, *following):
+            if more and (worker is None or worker.jobs):
+                if self._start():
+                    worker = self._workers[-1]
+                else:
+                    most = len(self._workers)
+            if worker is None:
                 self._waiting.appendleft(following)
                 return
+            worker.give(*following)
 
     def _takes(self, worker: _Worker) -> bool:
         return not worker.jobs or (len(worker.jobs) < AHEAD and worker.ahead < AHEAD_BYTES)
 
-    def _give(self, worker: _Worker, number: int, job: Job) -> bool:
-        message = pickle.dumps(job)
-        if worker.jobs and len(message) > SMALL:
+    def _start(self) -> bool:
+        """Start one more worker; false where the system allows no more than there are."""
+        try:
+            worker = _Worker(self._setup)
+        except Unable:
+            if not self._workers:
+                raise
             return False
-        worker.give(number, job, message)
-        return True
-
-    def _start(self) -> _Worker:
-        worker = _Worker(self._setup)
         self._workers.append(worker)
         self._selector.register(worker.socket, selectors.EVENT_READ, worker)
-        return worker
+        return True
+
+    def _end(self, worker: _Worker) -> int:
+        self._workers.remove(worker)
+        self._selector.unregister(worker.socket)
+        return worker.end()
 
     def turn(self) -> list[Reply]:
         """Wait until a worker has answered or has gone, or its time is over; all the answers there are."""
         replies: list[Reply] = []
         ends = [worker.since + self._limit(worker) for worker in self._workers if worker.jobs]
         wait = max(0.0, min(ends) - monotonic()) if ends else 0.0
+        for worker in self._workers:
+            events = selectors.EVENT_READ | (selectors.EVENT_WRITE if worker.unsent else 0)
+            if self._selector.get_key(worker.socket).events != events:
+                self._selector.modify(worker.socket, events, worker)
         for key, _ in self._selector.select(min(wait, 3600.0)):
             worker = key.data
+            worker.push()
             there = worker.receive()
             while (message := worker.message()) is not None:
                 replies += self._told(worker, message)
@@ -195,7 +239,7 @@ class Pool:
                 replies += self._gone(worker)
         now = monotonic()
         for worker in [w for w in self._workers if w.jobs and now >= w.since + self._limit(w)]:
-            replies += self._gone(worker, f"it took longer than {self._timeout:g} seconds")
+            replies += self._gone(worker, f"it took longer than {self._limit(worker):g} seconds")
         return replies
 
     def away(self, seconds: float) -> None:
@@ -226,14 +270,12 @@ class Pool:
         """Bury ``worker``; the job it was at is done again without structure, or given up, the others are dealt anew."""
         if worker not in self._workers:
             return []
-        self._workers.remove(worker)
-        self._selector.unregister(worker.socket)
-        status = worker.end()
+        status = self._end(worker)
         jobs = worker.jobs
         if not worker.ready:
             self._failed_starts += 1
             if self._failed_starts >= STARTS:
-                raise Unable(f"workers do not start: {_ended(status)}")
+                raise Unable(f"workers do not start: {reason or _ended(status)}")
         at = jobs.popleft() if jobs and worker.ready and not worker.blameless else None
         self._waiting.extendleft(reversed(jobs))
         if at is None:

@@ -16,7 +16,7 @@ from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 from omnichunk.errors import OptionError
-from omnichunk.execution.engine import Engine, Job, calls_back, failure
+from omnichunk.execution.engine import Engine, Job, calls_back, described, failure
 from omnichunk.execution.pool import Pool, Reply, Unable
 from omnichunk.execution.record import PROTOCOL, unpack
 from omnichunk.execution.worker import DONE
@@ -112,7 +112,7 @@ def portable(value: object) -> tuple[bytes, str]:
 
 
 def _workers(engine: Engine, jobs: Jobs, plan: Plan, packed: bytes) -> Iterator[Any]:
-    timeout = TIMEOUT if plan.timeout_s is None else float(plan.timeout_s)
+    timeout = TIMEOUT if plan.timeout_s is None else min(plan.timeout_s, 1e9)
     pool = Pool(([*sys.path], timeout, plan.memory_mb or MEMORY, packed), plan.concurrency)
     line = _Line(_sendable(engine, jobs), plan.as_completed)
     try:
@@ -129,6 +129,8 @@ def _workers(engine: Engine, jobs: Jobs, plan: Plan, packed: bytes) -> Iterator[
                 return
     except Unable as error:
         reason = str(error)
+        for number, job in pool.blamed():
+            line.put((number, job, reason))  # what has ended a worker would end this process
     finally:
         pool.close()
     yield from _threads(engine, line.rest(), plan, reason)
@@ -204,7 +206,13 @@ def _value(reply: Reply | FileResult, engine: Engine, plan: Plan) -> Any:
     _, job, answer = reply
     if isinstance(answer, str):
         return _converted(failure(job, answer), plan)
-    value = pickle.loads(memoryview(answer)[1:])
+    try:
+        value = pickle.loads(memoryview(answer)[1:])
+    except Exception as odd:
+        if plan.convert is not None:
+            raise
+        reason = f"{job.name}: its chunks cannot be read from the worker: {described(odd)}."
+        return FileResult(job.name, (), reason, "failed", size=job.size)
     if answer[:1] != DONE:
         error, trace = value
         error.__cause__ = _Elsewhere(trace)

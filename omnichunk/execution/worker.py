@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from omnichunk.execution.engine import Engine, Job
+    from omnichunk.model.chunk import FileResult
 
 LENGTH = struct.Struct(">Q")
 READY, UNABLE, DONE, RAISED, BROKEN = b"R", b"U", b"D", b"X", b"B"
@@ -55,8 +56,15 @@ def _serve(channel: socket.socket, engine: Engine, convert: Any, seconds: float)
     gc.collect()
     gc.freeze()
     with open(os.devnull, "w") as nowhere:
-        while (message := receive(channel)) is not None:
-            job = pickle.loads(message)
+        while True:
+            try:
+                message = receive(channel)
+                if message is None:
+                    return
+                job = pickle.loads(message)
+            except MemoryError:
+                send(channel, BROKEN)
+                return
             if seconds < 1e9:
                 faulthandler.dump_traceback_later(seconds + GRACE, exit=True, file=nowhere)
             answer = _answer(engine, convert, job)
@@ -67,18 +75,32 @@ def _serve(channel: socket.socket, engine: Engine, convert: Any, seconds: float)
 
 
 def _answer(engine: Engine, convert: Any, job: Job) -> bytes:
-    from omnichunk.execution.record import PROTOCOL, pack
+    from omnichunk.execution.record import PROTOCOL
 
     try:
         result = engine.attempt(job)
-        if convert is not None:
-            return DONE + pickle.dumps(convert(result), PROTOCOL)
-        plain = (result.filepath, result.error, result.outcome, result.diagnostics, result.seconds, result.size)
-        return DONE + pickle.dumps((plain, pack(result.chunks)), PROTOCOL)
+        return DONE + (_packed(result) if convert is None else pickle.dumps(convert(result), PROTOCOL))
     except MemoryError:
         return BROKEN
     except BaseException as error:  # noqa: BLE001  it belongs to the consumer
         return RAISED + _pickled(error)
+
+
+def _packed(result: FileResult) -> bytes:
+    """``result`` for the other side; one that cannot be sent, since a plugin put in what stays here, has failed."""
+    from omnichunk.execution.record import PROTOCOL, pack
+
+    name, known = result.filepath, (result.diagnostics, result.seconds, result.size)
+    try:
+        return pickle.dumps(((name, result.error, result.outcome, *known), pack(result.chunks)), PROTOCOL)
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001  pickling calls methods of foreign values
+        reason = (
+            f"{name}: its chunks cannot be sent from the worker: {type(error).__name__}: {error}. "
+            "The metadata of a loader should be plain values."
+        )
+        return pickle.dumps(((name, reason, "failed", *known), ()), PROTOCOL)
 
 
 def _pickled(error: BaseException) -> bytes:
@@ -133,6 +155,6 @@ def _limit_memory(megabytes: int) -> None:
         with open("/proc/self/status", encoding="ascii", errors="replace") as status:
             used = next((int(line.split()[1]) * 1024 for line in status if line.startswith("VmData:")), 0)
     _, most = resource.getrlimit(kind)
-    wanted = used + megabytes * (1 << 20)
+    wanted = min(used + megabytes * (1 << 20), sys.maxsize)
     if most == resource.RLIM_INFINITY or wanted < most:
         resource.setrlimit(kind, (wanted, most))
