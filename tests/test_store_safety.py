@@ -18,7 +18,7 @@ from omnichunk.store import database as tables
 from omnichunk.store import sqlite
 from omnichunk.store.delivery import Journal
 
-KILLS = int(os.environ.get("KILLS", "4"))
+KILLS = int(os.environ.get("KILLS", "3"))
 SMALL = {"max_chunk_size": 60, "min_chunk_size": 1}
 CHILD = """
 import sys
@@ -98,7 +98,7 @@ def test_readers_see_complete_states_only(database, tmp_path):
         readers = [threading.Thread(target=read) for _ in range(8)]
         for reader in readers:
             reader.start()
-        for number in range(1, 6):
+        for number in range(1, 4):
             version(root, number)
             store.sync(root, **SMALL)
         done.set()
@@ -111,10 +111,10 @@ def test_readers_see_complete_states_only(database, tmp_path):
 def test_writers_wait_for_each_other(database, tmp_path):
     """Processes that make the same new store, and write at once, all succeed."""
     version(tmp_path / "root", 0)
-    running = [child(tmp_path / "root", database, name) for name in ("a", "a", "b", "a")]
+    running = [child(tmp_path / "root", database, name) for name in ("a", "a", "b")]
     told = [process.communicate() for process in running]
-    assert [errors for _, errors in told] == [""] * 4
-    assert sorted(out.split()[1] for out, _ in told) == ["0", "0", "8", "8"]
+    assert [errors for _, errors in told] == [""] * 3
+    assert sorted(out.split()[1] for out, _ in told) == ["0", "8", "8"]
     for name in "ab":
         with ChunkStore(database, name) as store:
             assert store.check() == []
