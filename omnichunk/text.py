@@ -17,7 +17,12 @@ from dataclasses import dataclass
 from functools import partial
 from inspect import signature
 from math import gcd
-from typing import Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
+
+if TYPE_CHECKING:
+    from typing import TypedDict
+
+    from typing_extensions import Unpack
 
 __all__ = ["Chunk", "Mode", "SentenceRules", "chunk", "chunk_iter"]
 
@@ -31,7 +36,10 @@ _SENTENCE_END = re.compile(r"[.!?]\s+")
 _BLANK_LINE = re.compile(r"\n\s*\n")
 _MOST = 512
 """Words one match may take: the matcher keeps a state for each, about 100 bytes."""
-_ALONE = "[\0-\x0c\x0e-\u02ff\u0370-\u0482\u048a-\u0590\u3041-\u3096\u30a1-\u30fa\u3400-\u9fff\uac00-\ud7a3]+"
+_ALONE = (
+    "[\0-\x0c\x0e-\u02ff\u0370-\u0482\u048a-\u0590\u2010-\u20cf\u2100-\u2cee\u2e00-\u3029\u3041-\u3096\u30a1-\u30fa"
+    "\u3400-\u9fff\uac00-\ud7a3\uff01-\uff9d]+"
+)
 """Code points no two of which form a grapheme cluster; the last one may be joined by what follows."""
 
 
@@ -45,30 +53,24 @@ class Chunk:
     end: int
 
 
+if TYPE_CHECKING:
+
+    class _Rules(TypedDict, total=False):
+        """What both functions take beside ``with_metadata``, which decides what they give."""
+
+        mode: Mode
+        overlap: int
+        separators: Sequence[str] | None
+        sentence_rules: SentenceRules
+        graphemes: bool
+
+
 @overload
-def chunk(
-    text: str,
-    size: int,
-    *,
-    mode: Mode = "chars",
-    overlap: int = 0,
-    with_metadata: Literal[False] = False,
-    separators: Sequence[str] | None = None,
-    sentence_rules: SentenceRules = "simple",
-    graphemes: bool = False,
-) -> list[str]: ...
+def chunk(text: str, size: int, *, with_metadata: Literal[False] = False, **rules: Unpack[_Rules]) -> list[str]: ...
 @overload
-def chunk(
-    text: str,
-    size: int,
-    *,
-    mode: Mode = "chars",
-    overlap: int = 0,
-    with_metadata: Literal[True],
-    separators: Sequence[str] | None = None,
-    sentence_rules: SentenceRules = "simple",
-    graphemes: bool = False,
-) -> list[Chunk]: ...
+def chunk(text: str, size: int, *, with_metadata: Literal[True], **rules: Unpack[_Rules]) -> list[Chunk]: ...
+@overload
+def chunk(text: str, size: int, *, with_metadata: bool, **rules: Unpack[_Rules]) -> list[str] | list[Chunk]: ...
 def chunk(
     text: str,
     size: int,
@@ -102,28 +104,14 @@ def chunk(
 
 @overload
 def chunk_iter(
-    text: str,
-    size: int,
-    *,
-    mode: Mode = "chars",
-    overlap: int = 0,
-    with_metadata: Literal[False] = False,
-    separators: Sequence[str] | None = None,
-    sentence_rules: SentenceRules = "simple",
-    graphemes: bool = False,
+    text: str, size: int, *, with_metadata: Literal[False] = False, **rules: Unpack[_Rules]
 ) -> Iterator[str]: ...
 @overload
+def chunk_iter(text: str, size: int, *, with_metadata: Literal[True], **rules: Unpack[_Rules]) -> Iterator[Chunk]: ...
+@overload
 def chunk_iter(
-    text: str,
-    size: int,
-    *,
-    mode: Mode = "chars",
-    overlap: int = 0,
-    with_metadata: Literal[True],
-    separators: Sequence[str] | None = None,
-    sentence_rules: SentenceRules = "simple",
-    graphemes: bool = False,
-) -> Iterator[Chunk]: ...
+    text: str, size: int, *, with_metadata: bool, **rules: Unpack[_Rules]
+) -> Iterator[str] | Iterator[Chunk]: ...
 def chunk_iter(
     text: str,
     size: int,

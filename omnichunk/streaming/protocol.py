@@ -41,7 +41,7 @@ class Scanner(ABC):
     """One stream: what has arrived and was not released. Feeding it costs as much as the delta, however much there is.
 
     ``parts``: the pending text, as it came. ``reasons``: what ended each of the pieces returned last, if the strategy
-    has more than one ``boundary``. A subclass lists its state in ``__slots__``: immutable values and lists of such.
+    has more than one ``boundary``. What a subclass adds: immutable values, or lists, dicts and sets of such.
     """
 
     __slots__ = ("parts", "reasons")
@@ -64,10 +64,10 @@ class Scanner(ABC):
         """A scanner that goes its own way from here. Costs the pending text once, then nothing until more arrives."""
         self.parts[:] = ["".join(self.parts)] if self.parts else []
         twin = object.__new__(type(self))
-        for kind in type(self).__mro__:
-            for name in getattr(kind, "__slots__", ()):
-                value = getattr(self, name)
-                setattr(twin, name, value.copy() if isinstance(value, list) else value)
+        state = self.__reduce_ex__(2)[2]  # the values of `__dict__`, or both these and those of `__slots__`
+        for values in state if isinstance(state, tuple) else (state,):
+            for name, value in (values or {}).items():
+                setattr(twin, name, value.copy() if isinstance(value, (list, dict, set)) else value)
         return twin
 
 
