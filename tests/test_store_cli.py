@@ -27,6 +27,8 @@ def folder(tmp_path, monkeypatch):
 
 
 def run(*arguments):
+    if arguments[0] == "index" and "--max-size" not in arguments:
+        arguments = (*arguments, "--concurrency", "1")  # workers take half a second to start
     return CliRunner().invoke(app, arguments, prog_name="omnichunk")
 
 
