@@ -34,8 +34,11 @@ def main() -> NoReturn:
     """Run the command line of this process and leave with its status: 0, 1 files failed, 2 usage, 130 interrupted."""
     _occupy_closed_streams()
     try:
-        app(prog_name="omnichunk")
-    except OSError as error:  # of --help and --version; a run tells its own
+        try:
+            app(prog_name="omnichunk")
+        finally:
+            sys.stdout.flush()
+    except OSError as error:  # of what is short; a run of ``chunk`` tells its own
         from omnichunk.cli_output import unwritable
 
         raise SystemExit(unwritable("standard output", error)) from None
@@ -78,6 +81,9 @@ def chunk_command(
     overlap: Annotated[str | None, typer.Option(help="Text to repeat: units, or a fraction such as 0.1.")] = None,
     overlap_lines: Annotated[int | None, typer.Option(help="Lines to repeat as context.")] = None,
     language: Annotated[str | None, typer.Option(help="Instead of the one the name tells.")] = None,
+    embedder: Annotated[
+        str | None, typer.Option(help='Cut where the topic changes, by "model2vec: model=DIR" or a plugin\'s.')
+    ] = None,
     glob: Annotated[list[str] | None, typer.Option(help="Only such files of folders, as in .gitignore.")] = None,
     exclude: Annotated[list[str] | None, typer.Option(help="Not such files of folders.")] = None,
     include_hidden: Annotated[bool, typer.Option("--include-hidden", help="Names with a leading dot, too.")] = False,
@@ -110,6 +116,7 @@ def chunk_command(
         "overlap": overlap,
         "overlap_lines": overlap_lines,
         "language": language,
+        "embedder": embedder,
     }
     options = {option: value for option, value in given.items() if value is not None}
     which = {"glob": glob or "**/*", "exclude": exclude, "include_hidden": include_hidden, "max_bytes": max_bytes}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from omnichunk import Configuration, Corpus, EvaluationReport, TuneReport
+    from omnichunk import Configuration, Corpus, EmbedFunction, EvaluationReport, TuneReport
 
 _NAMED = re.compile(r"\s*([^:=,]*?)\s*(?::\s*(.*))?", re.DOTALL)
 _PAIRS = re.compile(r"\s*(\w+)\s*=\s*(.*?)\s*(?:,(?=\s*\w+\s*=)|$)", re.DOTALL)
@@ -28,6 +28,9 @@ def eval_command(
         str, typer.Option(help="Unit of start and end: chars (code points) or bytes (UTF-8).")
     ] = "chars",
     retriever: Annotated[str, typer.Option(help='bm25, an embedder, "model2vec: model=DIR", or a plugin\'s.')] = "bm25",
+    embedder: Annotated[
+        str | None, typer.Option(help='Of configurations with semantic=true: "model2vec: model=DIR", or a plugin\'s.')
+    ] = None,
     budget: Annotated[int, typer.Option(min=0, help="What is read for a question, at most.")] = 4000,
     size_unit: Annotated[str, typer.Option(help="Unit of the budget: chars, nws or tokens.")] = "chars",
     tokenizer: Annotated[str | None, typer.Option(help="A name, a tokenizer.json, or approximate.")] = None,
@@ -80,7 +83,7 @@ def eval_command(
             "resamples": resamples,
             "seed": seed,
         }
-        compared = configurations(config or [])
+        compared = configurations(config or [], embedder)
         report: EvaluationReport | TuneReport
         if tune:
             report = tuned(corpus, asked, compared, metric=metric, development=development, **how)
@@ -98,11 +101,27 @@ def eval_command(
     sys.stderr.write(told(corpus, len(asked)))
 
 
-def configurations(given: list[str]) -> list[Configuration]:
-    """The configurations that ``--config`` names, each ``NAME: option=value, …``, or options alone."""
-    from omnichunk import Configuration
+def configurations(given: list[str], embedder: str | None = None) -> list[Configuration]:
+    """The configurations that ``--config`` names, each ``NAME: option=value, …``, or options alone.
 
-    return [Configuration(*named("--config", text)) for text in given]
+    ``embedder``: what those with ``semantic`` embed with. Raises OptionError if it is given and nobody needs it.
+    """
+    from omnichunk import Configuration, OptionError
+
+    asked = [named("--config", text) for text in given]
+    if embedder is not None:
+        embed = embedding(embedder)
+        if not any(options.get("semantic") is True for _, options in asked):
+            raise OptionError("--embedder: no --config has semantic=true.")
+        asked = [(n, {**o, "semantic_embed_fn": embed} if o.get("semantic") is True else o) for n, o in asked]
+    return [Configuration(*one) for one in asked]
+
+
+def embedding(text: str) -> EmbedFunction:
+    """The embedding function of ``--embedder``, as ``model2vec: model=DIR``."""
+    from omnichunk.embedding.opening import named_embedder
+
+    return named_embedder(*named("--embedder", text))
 
 
 def named(flag: str, text: str) -> tuple[str, Mapping[str, Any]]:

@@ -12,7 +12,17 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
-from omnichunk import Chunk, Chunker, ChunkingError, FileResult, LoadError, OptionError, find_files
+from omnichunk import (
+    Chunk,
+    Chunker,
+    ChunkingError,
+    FileResult,
+    Formatter,
+    LoadError,
+    OptionError,
+    PluginError,
+    find_files,
+)
 from omnichunk.cli_output import (
     BY_SUFFIX,
     WRITERS,
@@ -136,7 +146,7 @@ def chunk(sources: Sources, options: dict[str, Any], target: Target, keep_going:
         with progress(sys.stderr.isatty() and not on_terminal) as show:
             if "overlap" in options:
                 options["overlap"] = _number(options["overlap"])
-            chunker = Chunker(**options)
+            chunker = Chunker(**_with_topics(options))
             form = target.form or _usual_format(output)
             plugin = _formatter(chunker, form)
             if output is not None:
@@ -170,7 +180,7 @@ def chunk(sources: Sources, options: dict[str, Any], target: Target, keep_going:
         return unwritable(error.filename2 or error.filename or output or "standard output", error)
     except ChunkingError as error:
         sys.stderr.write(f"omnichunk: {in_flags(str(error))}\n")
-        return USAGE
+        return FAILED if isinstance(error, PluginError) else USAGE
     sys.stderr.write(tally.summary(full=target.stats or sys.stderr.isatty()))
     return FAILED if tally.failed and not keep_going else 0
 
@@ -201,9 +211,17 @@ def _with_chunks(result: FileResult) -> Done:
     return Done(result, "", tally)
 
 
-def _formatted(plugin: Callable[[Any], str], results: Iterator[Done]) -> Iterator[str]:
+def _formatted(plugin: Formatter, results: Iterator[Done]) -> Iterator[str]:
     chunks: Iterator[Chunk] = (chunk for done in results for chunk in done.result.chunks)
-    yield plugin(chunks)
+    try:
+        text = plugin.format(chunks)
+    except (ChunkingError, OSError):
+        raise
+    except Exception as error:
+        raise PluginError(f"--format {plugin.name}: it raised {type(error).__name__}: {error}") from error
+    if not isinstance(text, str):
+        raise PluginError(f"--format {plugin.name}: it gave a {type(text).__name__}; a formatter gives a str.")
+    yield text
 
 
 def _journal(sources: Sources, options: dict[str, Any], target: Target, form: str) -> Journal | None:
@@ -241,6 +259,16 @@ def processors() -> int:
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
+def _with_topics(options: dict[str, Any]) -> dict[str, Any]:
+    """``options`` of a chunker, which cuts where the topic changes if they name an ``embedder``."""
+    if "embedder" not in options:
+        return options
+    from omnichunk.cli_eval import embedding
+
+    rest = {option: value for option, value in options.items() if option != "embedder"}
+    return {**rest, "semantic": True, "semantic_embed_fn": embedding(options["embedder"])}
+
+
 def _number(text: str) -> int | float:
     """A whole number of units, or a fraction."""
     try:
@@ -255,7 +283,7 @@ def _usual_format(output: str | None) -> str:
     return BY_SUFFIX.get(os.path.splitext(output)[1].lower(), "jsonl")
 
 
-def _formatter(chunker: Chunker, form: str) -> Callable[[Any], str] | None:
+def _formatter(chunker: Chunker, form: str) -> Formatter | None:
     """A plugin's format; ``None`` for one of ours. Raises OptionError with the known names for any other."""
     if form in WRITERS:
         return None
@@ -263,7 +291,7 @@ def _formatter(chunker: Chunker, form: str) -> Callable[[Any], str] | None:
     if form not in formatters:
         known = ", ".join([*WRITERS, *formatters])
         raise OptionError(f'--format: there is none called "{form}"; there are {known}.')
-    return formatters[form].format
+    return formatters[form]
 
 
 def read_from(output: str, paths: list[str]) -> str:

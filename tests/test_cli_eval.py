@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -113,6 +115,34 @@ def test_files_that_are_not_there(run, folder):  # noqa: F811
 def test_a_page_that_cannot_be_written_is_named(run, folder):  # noqa: F811
     status, out, err = run("eval", "docs", "-q", "q.jsonl", "--html", "/dev/full")
     assert (status, out, err) == (1, "", "omnichunk: /dev/full: cannot be written: No space left on device.\n")
+
+
+def test_topics_by_an_embedder(run, folder, monkeypatch):  # noqa: F811
+    pytest.importorskip("numpy")
+    from test_semantic import CATS, MONEY, by_topic
+
+    class Model:
+        @classmethod
+        def from_pretrained(cls, folder):
+            return cls()
+
+        def encode(self, texts, **how):
+            return by_topic(texts)
+
+    monkeypatch.setitem(sys.modules, "model2vec", SimpleNamespace(StaticModel=Model))
+    (folder / "t.txt").write_text((CATS + MONEY) * 2)
+    status, out, _ = run("chunk", "t.txt", "--embedder", "model2vec: model=docs")
+    assert (status, len(out.splitlines())) == (0, 4)
+    assert len(run("chunk", "t.txt")[1].splitlines()) == 1
+    common = "eval", "docs", "-q", "q.jsonl", "--json", "--embedder", "model2vec: model=docs"
+    status, out, _ = run(*common, "--config", "plain", "--config", "topics: semantic=true")
+    assert status == 0
+    options = [c["options"] for c in json.loads(out)["configurations"]]
+    assert options == [{}, {"semantic": True, "semantic_embed_fn": "model2vec: docs"}]
+    assert run(*common)[::2] == (2, "omnichunk: --embedder: no --config has semantic=true.\n")
+    assert run("chunk", "t.txt", "--embedder", "model2vec: batch=3")[2].startswith(
+        "omnichunk: the embedder model2vec needs"
+    )
 
 
 def test_configurations_are_written_as_options():

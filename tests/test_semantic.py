@@ -299,6 +299,7 @@ def test_a_broken_answer_costs_its_file_and_no_other(tmp_path):
     chunker = Chunker(semantic=True, semantic_embed_fn=lambda texts: [[float("nan")]] * len(texts))
     results = chunker.chunk_directory(tmp_path)
     assert [result.outcome for result in results] == ["failed", "ok"]
+    assert results[0].error.startswith(f"{tmp_path / 'a.txt'}: semantic_embed_fn: ")
     assert "not finite" in results[0].error
 
 

@@ -65,6 +65,9 @@ class Endpoint:
         self._retries = retries
         self.fingerprint = json.dumps(["openai", self._url, model, dimensions, revision])
 
+    def __repr__(self) -> str:
+        return f"openai: {self._body['model']}"
+
     def __call__(self, texts: list[str]) -> list[Any]:
         """A list of numbers for each text. Raises EmbeddingError when the endpoint does not give them."""
         rows: list[Any] = []

@@ -39,6 +39,9 @@ class LocalModel(ABC):
         self._loaded: Any = None
         self._lock = Lock()
 
+    def __repr__(self) -> str:
+        return f"{self.extra}: {self._model}"
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_loaded": None, "_lock": None}
 

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 from omnichunk.collect import label, told
 from omnichunk.errors import ChunkingError, OptionError, PluginError, suggestion
 from omnichunk.model.semantic import EmbedFunction
 from omnichunk.registry import PluginRegistry, default_registry
+
+
+def named_embedder(name: str, options: Mapping[str, Any], registry: PluginRegistry | None = None) -> EmbedFunction:
+    """``open_embedder`` with names from outside, ``model`` among them. Raises OptionError for those it cannot take."""
+    if "model" not in options:
+        raise OptionError(f'the embedder {name} needs a model, as in "{name}: model=…".')
+    if wrong := {"name", "registry"} & options.keys():
+        raise OptionError(f'the embedder {name} has no option "{min(wrong)}".')
+    return open_embedder(name, registry=registry, **options)
 
 
 def open_embedder(name: str, model: str, *, registry: PluginRegistry | None = None, **options: Any) -> EmbedFunction:

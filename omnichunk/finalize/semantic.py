@@ -61,7 +61,8 @@ def shifts(tree: SpanTree, options: ChunkOptions, embed: Embed) -> dict[int, flo
     """Positions where a cut is worth something because the topic changes, rising, with what it is worth.
 
     Code points of the text; worth up to ``WORTH``. Nothing is embedded where there are too few sentences to compare.
-    Cost: linear in the text, beside ``embed``. Raises EmbeddingError for a splitter that does not split.
+    Cost: linear in the text, beside ``embed``. Raises EmbeddingError, with the name of the source, for a splitter that
+    does not split and for vectors that cannot be had.
     """
     reader = _Reader(tree, options.semantic_sentence_splitter)
     units = reader.read()
@@ -69,7 +70,11 @@ def shifts(tree: SpanTree, options: ChunkOptions, embed: Embed) -> dict[int, flo
         return {}
     texts = [_shown(tree.text, unit) for unit in units]
     weights = [min(1.0, len(text) / _SHORT) for text in texts]
-    similar = _similarities(embed(texts), weights, units, options.semantic_window)
+    try:
+        rows = embed(texts)
+    except EmbeddingError as error:
+        raise EmbeddingError(f"{tree.name}: {error}") from error
+    similar = _similarities(rows, weights, units, options.semantic_window)
     found: dict[int, float] = {}
     for at, worth in _chosen(units, similar, options):
         found[units[at].start] = worth
