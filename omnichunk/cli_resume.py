@@ -11,6 +11,7 @@ import json
 import os
 from collections import Counter
 from typing import IO, Any
+from zlib import crc32
 
 from omnichunk import OptionError, __version__
 from omnichunk.cli_output import Done, Tally
@@ -34,11 +35,15 @@ class Journal:
         self._stats: dict[str, tuple[int, int]] = {}
         self._file: IO[bytes] | None = None
         self._journal: IO[str] | None = None
-        self._read()
+        self._lock = _locked(self._log)
+        try:
+            self._read()
+        except OptionError:
+            self.close(finished=False)
+            raise
 
     def _read(self) -> None:
         try:
-            size = os.path.getsize(self._part)
             with open(self._log, encoding="utf-8", errors="surrogateescape") as file:
                 head, *lines = file.readlines() or [""]
         except OSError:
@@ -50,14 +55,18 @@ class Journal:
                 f"--resume: {self._part} is of a run with other files, options or another version. "
                 "Repeat that run, or remove the file to begin anew."
             )
-        for line in lines:
-            try:
-                row = json.loads(line)
-            except ValueError:
-                break  # the line that was being written
-            if row["end"] > size:
-                break
-            self._rows.append(row)
+        try:
+            with open(self._part, "rb") as part:
+                for line in lines:
+                    row = json.loads(line)
+                    tally = row["tally"]
+                    row["tally"] = Tally(**{**tally, "skipped": Counter(tally["skipped"])})
+                    if row["check"] != crc32(part.read(row["end"] - part.tell())):
+                        break  # it was on its way to the disk when the power failed
+                    _ = row["path"], row["size"], row["time"]
+                    self._rows.append(row)
+        except (OSError, ValueError, KeyError, TypeError):
+            pass  # the line that was being written, or no output
 
     def holds(self, path: str) -> bool:
         """Whether the output so far holds the file ``path``, which is asked in the order of the files."""
@@ -76,10 +85,10 @@ class Journal:
         """What an earlier run counted in ``path``, if its output is kept."""
         if self._told >= self._kept or self._rows[self._told]["path"] != path:
             return None
-        row = self._rows[self._told]["tally"]
+        tally: Tally = self._rows[self._told]["tally"]
         self._told += 1
         self._stats.pop(path, None)
-        return Tally(**{**row, "skipped": Counter(row["skipped"])})
+        return tally
 
     def add(self, done: Done) -> None:
         """Write what a file gives, and then that it is written."""
@@ -88,12 +97,12 @@ class Journal:
         if not found or result.filepath not in self._stats:
             return
         file, journal = self._opened()
-        file.write(done.text.encode("utf-8", "backslashreplace"))
+        data = done.text.encode("utf-8", "backslashreplace")
+        file.write(data)
         file.flush()
         size, time = self._stats.pop(result.filepath)
-        tally = {name: value for name, value in vars(done.tally).items() if name != "started"}
-        row = {"path": result.filepath, "size": size, "time": time, "end": file.tell(), "tally": tally}
-        journal.write(json.dumps(row) + "\n")
+        row = {"path": result.filepath, "size": size, "time": time, "end": file.tell(), "check": crc32(data)}
+        journal.write(_line(row, done.tally))
         journal.flush()
 
     def _opened(self) -> tuple[IO[bytes], IO[str]]:
@@ -104,18 +113,44 @@ class Journal:
             self._file.truncate(kept[-1]["end"] if kept else 0)
             self._file.seek(0, os.SEEK_END)
             self._journal = open(self._log, "w", encoding="utf-8")  # noqa: SIM115
-            self._journal.writelines([self._head, *(json.dumps(row) + "\n" for row in kept)])
+            self._journal.writelines([self._head, *(_line(row, row["tally"]) for row in kept)])
             self._journal.flush()
         return self._file, self._journal
 
     def close(self, finished: bool) -> None:
         """Stop writing; ``finished``: what there is becomes the output."""
         if finished:
-            self._opened()
-        for file in (self._file, self._journal):
-            if file is not None:
-                file.close()
+            file, _ = self._opened()
+            os.fsync(file.fileno())
+        for opened in (self._file, self._journal):
+            if opened is not None:
+                opened.close()
         if finished:
             os.replace(self._part, self._output)
+        if finished or not os.path.exists(self._part):
             with contextlib.suppress(OSError):
                 os.unlink(self._log)
+        if self._lock is not None:
+            self._lock.close()
+
+
+def _line(row: dict[str, Any], tally: Tally) -> str:
+    counted = {name: value for name, value in vars(tally).items() if name != "started"}
+    return json.dumps({**row, "tally": counted}) + "\n"
+
+
+def _locked(log: str) -> IO[bytes] | None:
+    """``log``, open and locked as long as this run writes, where the system has such locks. Raises OptionError if it is."""
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    file = open(log, "ab")  # noqa: SIM115  closed by ``close``
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise OptionError(f"--resume: another run is writing {log}. Wait for it, or name another --output.") from None
+    except OSError:
+        pass  # a file system without locks
+    return file

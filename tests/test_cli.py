@@ -89,6 +89,12 @@ def test_a_plugin_adds_a_format(run, folder, monkeypatch):
     registry.register_formatter("names", lambda chunks: "".join(c.context.filepath + "\n" for c in chunks))
     monkeypatch.setattr("omnichunk.chunker.default_registry", lambda: registry)
     assert run("chunk", "docs/a.md", "--format", "names")[1] == "docs/a.md\n"
+    registry.register_formatter("broken", lambda chunks: 1 / 0)
+    registry.register_formatter("nothing", lambda chunks: None)
+    for name, told in {"broken": "it raised ZeroDivisionError: division", "nothing": "it gave a NoneType"}.items():
+        status, out, err = run("chunk", "docs/a.md", "--format", name)
+        assert (status, out) == (1, "")
+        assert err.startswith(f"omnichunk: --format {name}: {told}")
     status, _, err = run("chunk", "docs", "--format", "yaml")
     assert status == 2
     assert "jsonl, json, csv, text, names" in err
@@ -251,6 +257,7 @@ def test_a_pipe_that_closes_is_no_failure(folder):
     [
         ("chunk docs/a.md >&-", 1, "omnichunk: standard output: cannot be written: Bad file descriptor.\n"),
         ("chunk docs/a.md >/dev/full", 1, "omnichunk: standard output: cannot be written: No space left on device.\n"),
+        ("check docs --concurrency 0 >&-", 1, "omnichunk: standard output: cannot be written: Bad file descriptor.\n"),
         ("--version >&-", 1, "omnichunk: standard output: cannot be written: Bad file descriptor.\n"),
         ("chunk - --name x.md <&-", 1, "failed: x.md: standard input cannot be read: Bad file descriptor.\n"),
         ("chunk docs/a.md -o x.jsonl <&- >&-", 0, "1 file, "),
