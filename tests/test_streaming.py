@@ -288,6 +288,26 @@ def test_a_scanner_of_ones_own():
     assert streamed(Pairs(), list("abcde")) == (["ab", "cd"], [])
 
 
+def test_a_copy_of_a_scanner_has_all_of_its_state():
+    class Counting(Scanner):
+        def __init__(self):
+            super().__init__()
+            self.seen = {}
+
+        def feed(self, delta):
+            self.seen[delta] = True
+            return []
+
+        def flush(self):
+            return sorted(self.seen)
+
+    scanner = Counting()
+    scanner.feed("a")
+    twin = scanner.copy()
+    twin.feed("b")
+    assert (scanner.flush(), twin.flush()) == (["a"], ["a", "b"])
+
+
 # -- streams ----------------------------------------------------------------------------------------------------------
 
 
@@ -442,6 +462,7 @@ def test_deltas_cost_the_same_however_much_there_is(kind, unit):
     """If the cost were that of what has accumulated, this would take minutes."""
     text = unit * (50_000 // len(unit))
     streamed(kind, [text[i : i + 7] for i in range(0, len(text), 7)])
+    streamed(kind, ["x" * 50_000, *[part for char in text[:9_000] for part in ("", char)]])
 
 
 def test_importing_imports_no_other_room():

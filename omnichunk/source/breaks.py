@@ -174,9 +174,7 @@ def pieces(
                 continue
             content = position + len(text[position:unit].rstrip())
             line = text.find("\n", content, unit) + 1
-            if (
-                not prose and line
-            ):  # white space of its own starts a line, as all code does, unless one line is too long
+            if not prose and line:  # such white space starts a line, as all code does, unless one line is too long
                 content = line if fits(position, line) or text.find("\n", position, content) >= 0 else content
             if position < content < unit and fits(position, content) and not joined(text, content, position):
                 yield position, content, before
