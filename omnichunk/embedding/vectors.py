@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     Rows = np.ndarray[tuple[int, int], np.dtype[np.float32]]
 
 
+_LEAST = 1e-100  # squares of lengths from here to its inverse are exact enough
+
+
 def numpy() -> Any:
     """The module. Raises MissingDependencyError: in pure Python comparing sentences takes longer than embedding them."""
     try:
@@ -35,7 +38,8 @@ def unit_rows(answer: Any, count: int, dimension: int = 0, asked: str = "semanti
         rows = np.asarray(answer)
         if rows.dtype.kind not in "fiu":
             raise TypeError(f"of type {rows.dtype}")
-        rows = rows.astype(np.float64)
+        if rows.dtype.kind != "f" or rows.dtype.itemsize > 8:
+            rows = rows.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise EmbeddingError(
             f"{asked}: what it returned is no table of numbers ({error}); a vector for each text, all of the same "
@@ -49,12 +53,15 @@ def unit_rows(answer: Any, count: int, dimension: int = 0, asked: str = "semanti
     if not width or (dimension and width != dimension):
         needed = f"{dimension}, as before," if dimension else "1 or more"
         raise EmbeddingError(f"{asked}: vectors of {width} numbers came; {needed} are needed.")
-    wrong = np.flatnonzero(~np.isfinite(rows).all(axis=1))
-    if len(wrong):
-        raise EmbeddingError(f"{asked}: vector {wrong[0]} of {count} holds a number that is not finite.")
-    largest = np.abs(rows).max(axis=1, keepdims=True)
-    rows /= np.where(largest > 0, largest, 1)  # before squares are taken, which might overflow or vanish
-    lengths = np.sqrt(np.square(rows).sum(axis=1, keepdims=True))
-    rows /= np.where(lengths > 0, lengths, 1)
-    unit: Rows = rows.astype(np.float32)
+    squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+    if not ((squares > _LEAST) & (squares < 1 / _LEAST)).all():
+        wrong = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+        if len(wrong):
+            raise EmbeddingError(f"{asked}: vector {wrong[0]} of {count} holds a number that is not finite.")
+        largest = np.abs(rows).max(axis=1, keepdims=True).astype(np.float64)
+        rows = rows / np.where(largest > 0, largest, 1)  # squares overflow or vanish, or a vector is zero
+        squares = np.einsum("ij,ij->i", rows, rows)
+    unit: Rows = np.empty(rows.shape, np.float32)
+    lengths = np.sqrt(np.where(squares > 0, squares, 1))
+    np.divide(rows, lengths[:, np.newaxis], out=unit, casting="same_kind")
     return unit

@@ -183,9 +183,12 @@ def _similarities(rows: Any, weights: Sequence[float], units: Sequence[Unit], wi
             stop = min(start + step, last)
             low, high = max(first, start - width), min(last, stop + width)
             # Running sums; before and after all there is they stay the same, so that windows end there.
-            sums = np.zeros((2 * width + high - low + 1, rows.shape[1]))
-            np.cumsum(rows[low:high] * shares[low:high], axis=0, out=sums[width + 1 : width + 1 + high - low])
-            sums[width + 1 + high - low :] = sums[width + high - low]
+            sums = np.empty((2 * width + high - low + 1, rows.shape[1]))
+            inner = slice(width + 1, width + 1 + high - low)
+            sums[: inner.start] = 0
+            np.multiply(rows[low:high], shares[low:high], out=sums[inner])
+            np.cumsum(sums[inner], axis=0, out=sums[inner])
+            sums[inner.stop :] = sums[inner.stop - 1]
             windows = sums[width:] - sums[:-width]
             lengths = np.sqrt(np.einsum("ij,ij->i", windows, windows))
             before, after = slice(start - low, stop - low), slice(start - low + width, stop - low + width)
