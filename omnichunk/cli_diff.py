@@ -27,6 +27,7 @@ def diff_command(
     """
     from omnichunk import Chunk, chunk_diff, read_jsonl, stable_chunk_id
     from omnichunk.cli_output import unwritable
+    from omnichunk.cli_store import put
 
     places: dict[str, dict[str, Any]] = {}
 
@@ -52,14 +53,13 @@ def diff_command(
     counts = {**{name: len(listed) for name, listed in rows.items()}, "unchanged": len(found.unchanged)}
     try:
         if as_json:
-            print(json.dumps({**rows, "counts": counts}), flush=True)  # noqa: T201
+            put(json.dumps({**rows, "counts": counts}) + "\n")
         else:
             for name, listed in rows.items():
                 for row in listed:
                     lines = f"{row['lines'][0] + 1}-{row['lines'][1] + 1}"
-                    said = f"{_MARKS[name]} {row['path']}:{lines}  {row['says']}"
-                    print(said.encode("utf-8", "replace").decode())  # noqa: T201
-            sys.stdout.flush()
+                    put(f"{_MARKS[name]} {row['path']}:{lines}  {row['says']}\n")
+        sys.stdout.flush()
     except OSError as error:
         raise typer.Exit(unwritable("standard output", error)) from None
     typer.echo(", ".join(f"{count:,} {name}" for name, count in counts.items()), err=True)

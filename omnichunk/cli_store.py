@@ -88,7 +88,7 @@ def index_command(
         if as_json:
             told = asdict(result)
             del told["diffs"]
-            sys.stdout.write(json.dumps(told) + "\n")
+            put(json.dumps(told) + "\n")
             sys.stdout.flush()
 
     with _told(), _opened(store, collection, create=True) as opened:
@@ -122,11 +122,11 @@ def search_command(
         if as_json:
             told = [{"chunk_id": h.chunk_id, "score": h.score, "matches": h.matches, "chunk": chunk_to_dict(h.chunk)}
                     for h in hits]  # fmt: skip
-            sys.stdout.write(json.dumps(told) + "\n")
+            put(json.dumps(told) + "\n")
             return
         color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         for hit in hits:
-            sys.stdout.write("\n".join(_lines(hit, full, color)) + "\n\n")
+            put("\n".join(_lines(hit, full, color)) + "\n\n")
         if not hits:
             sys.stderr.write("omnichunk: nothing found.\n")
 
@@ -136,14 +136,14 @@ def stats_command(store: STORE = "chunks.db", collection: COLLECTION = "default"
     with _told(), _opened(store, collection) as opened:
         stats = opened.stats()
         if as_json:
-            sys.stdout.write(json.dumps(asdict(stats)) + "\n")
+            put(json.dumps(asdict(stats)) + "\n")
             return
-        sys.stdout.write(f"{stats.files:,} files, {stats.chunks:,} chunks, {stats.characters:,} characters\n")
+        put(f"{stats.files:,} files, {stats.chunks:,} chunks, {stats.characters:,} characters\n")
         for language, count in stats.languages.items():
-            sys.stdout.write(f"{count:>12,}  {language or '-'}\n")
+            put(f"{count:>12,}  {language or '-'}\n")
         for name, count in stats.pending.items():
-            sys.stdout.write(f"{name}: {count:,} chunks wait to be delivered\n")
-        sys.stdout.write(f"{stats.bytes / 1e6:,.1f} MB, schema version {stats.schema_version}\n")
+            put(f"{name}: {count:,} chunks wait to be delivered\n")
+        put(f"{stats.bytes / 1e6:,.1f} MB, schema version {stats.schema_version}\n")
 
 
 def export_command(store: STORE = "chunks.db", collection: COLLECTION = "default") -> None:
@@ -152,7 +152,7 @@ def export_command(store: STORE = "chunks.db", collection: COLLECTION = "default
 
     with _told(), _opened(store, collection) as opened:
         for line in jsonl(opened.export()):
-            sys.stdout.buffer.write(line.encode("utf-8", "backslashreplace"))
+            put(line)
 
 
 def check_command(store: STORE = "chunks.db", collection: COLLECTION = "default") -> None:
@@ -160,10 +160,15 @@ def check_command(store: STORE = "chunks.db", collection: COLLECTION = "default"
     with _told(), _opened(store, collection) as opened:
         problems = opened.check()
         for problem in problems:
-            sys.stdout.write(f"{problem}\n")
+            put(f"{problem}\n")
         if problems:
             raise typer.Exit(1)
         sys.stderr.write("omnichunk: the store is sound.\n")
+
+
+def put(text: str) -> None:
+    """Write ``text`` to standard output: UTF-8 whatever the locale is, file names that are none with escapes."""
+    sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
 
 
 def summary(result: SyncResult) -> str:

@@ -93,3 +93,15 @@ def test_watching(folder):
     _, errors = watching.communicate(timeout=60)
     assert watching.returncode == 130
     assert errors.endswith("the store is as it was after the last complete sync.\n")
+
+
+def test_what_is_found_is_written_in_any_locale(folder):
+    """File names that are no UTF-8, and a terminal that knows ASCII alone."""
+    name = os.fsdecode(b"src/\xff.md")
+    with open(name, "w", encoding="utf-8") as file:
+        file.write("# Größe\n\nNadel.\n")
+    run("index", "src")
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "omnichunk", "search", "nadel"]
+    found = subprocess.run(command, cwd=folder, env=ascii_only, capture_output=True, check=True)
+    assert found.stdout.decode().splitlines()[0] == "src/\\udcff.md:1-3 · Größe"
