@@ -38,6 +38,7 @@ class ChunkTree:
         self._levels = [tuple(level) for level in levels]
         self._starts = [[chunk.byte_range.start for chunk in level] for level in self._levels]
         self._nodes: tuple[ChunkNode, ...] | None = None
+        self._by_id: dict[str, Chunk] | None = None
 
     @property
     def level_count(self) -> int:
@@ -92,7 +93,9 @@ class ChunkTree:
 
     def get(self, chunk_id: str) -> Chunk | None:
         """The chunk with a stable id, the largest where several sizes share it, or ``None``."""
-        return next((node.chunk for node in self.nodes if node.id == chunk_id), None)
+        if self._by_id is None:
+            self._by_id = {node.id: node.chunk for node in reversed(self.nodes)}
+        return self._by_id.get(chunk_id)
 
     def merged(self, found: Iterable[Chunk], share: float = 0.5) -> list[Chunk]:
         """``found`` with every parent in place of its children once at least ``share`` of its text is found, level by level.
@@ -118,7 +121,7 @@ class ChunkTree:
             for i in indices:
                 chunk = self._levels[level][i]
                 higher = range(level + 1, self.level_count)
-                if not any(self._inside(level, chunk) in chosen[level] for level in higher):
+                if not any(self._inside(above, chunk) in chosen[above] for above in higher):
                     kept.append(chunk)
         return sorted(kept, key=lambda chunk: chunk.byte_range)
 

@@ -108,9 +108,10 @@ def select_within_budget(
 class _Candidate:
     """A chunk, how many are better, and what its payload says before and after its text."""
 
-    __slots__ = ("chunk", "end", "key", "prefix", "rank", "start", "suffix")
+    __slots__ = ("_bytes", "chunk", "end", "key", "prefix", "rank", "start", "suffix")
 
     def __init__(self, chunk: Slice, rank: int) -> None:
+        self._bytes = b""
         self.chunk = chunk
         self.rank = rank
         self.start, self.end = chunk.byte_range
@@ -127,7 +128,8 @@ class _Candidate:
         """The text between two bytes of the source."""
         if start == self.start and end == self.end:
             return self.chunk.text
-        return self.chunk.text.encode()[start - self.start : end - self.start].decode()
+        self._bytes = self._bytes or self.chunk.text.encode()
+        return self._bytes[start - self.start : end - self.start].decode()
 
 
 class _Run(NamedTuple):
