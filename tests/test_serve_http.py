@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import ssl
 import subprocess
 import sys
@@ -46,11 +45,13 @@ def root(tmp_path_factory):
     )
     (allowed / "notes.md").write_text("# Notes\n\nWords.\n\n## More\n\nWords again.\n")
     (allowed / "sub" / "a.txt").write_text("Some words.\n")
-    (allowed / "hang.slow").write_text("60")
-    (allowed / "soon.slow").write_text("0.5")
+    (allowed / "slow").mkdir()
+    (allowed / "slow" / "hang.slow").write_text("60")
+    (allowed / "slow" / "soon.slow").write_text("0.5")
+    (allowed / "slow" / "zero.slow").write_text("0")
     (allowed / "bin.dat").write_bytes(b"\0\1\2\3" * 100)
     (allowed / "link.txt").symlink_to(base / "outside.txt")
-    (allowed / ".gitignore").write_text("*.slow\n")
+    (allowed / ".gitignore").write_text("/slow/\n")
     return allowed
 
 
@@ -370,7 +371,7 @@ def test_a_hanging_parse_is_cut_while_others_go_on(service):
     """And so is one whose client has left."""
     before = service.workers()
     with service.connect() as hanging:
-        body = b'{"jsonrpc":"2.0","id":1,"method":"chunk_file","params":{"path":"hang.slow"}}'
+        body = b'{"jsonrpc":"2.0","id":1,"method":"chunk_file","params":{"path":"slow/hang.slow"}}'
         hanging.sendall(f"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
         for _ in range(5):
             assert service.call("outline", path="m.py")[0] == 200
@@ -387,25 +388,20 @@ def test_a_hanging_parse_is_cut_while_others_go_on(service):
     assert set(before) != set(service.workers())
 
 
-def test_a_hanging_file_costs_a_folder_only_itself(root, plugin):
-    with Running(root, "--file-timeout", "1", env=plugin) as running:
-        (root / ".gitignore").rename(root / "ignored")
-        try:
-            _, answer = running.call("chunk_directory", glob=["*.py", "*.slow"], concurrency=2)
-        finally:
-            (root / "ignored").rename(root / ".gitignore")
-    rows = {row["filepath"]: row for row in answer["result"]}
+def test_a_hanging_file_costs_a_folder_only_itself(service):
+    _, answer = service.call("chunk_directory", path="slow", concurrency=2)
+    rows = {row["filepath"].removeprefix("slow/"): row for row in answer["result"]}
     assert {name: row["outcome"] for name, row in rows.items()} == {
         "hang.slow": "failed",
-        "m.py": "ok",
         "soon.slow": "ok",
+        "zero.slow": "ok",
     }
-    assert "1 seconds" in rows["hang.slow"]["error"]
+    assert "2 seconds" in rows["hang.slow"]["error"]
 
 
 def test_a_busy_service_says_when_to_come_again(root, plugin):
     with Running(root, "--max-calls", "1", "--max-connections", "3", env=plugin) as running:
-        body = b'{"jsonrpc":"2.0","id":1,"method":"chunk_file","params":{"path":"hang.slow"}}'
+        body = b'{"jsonrpc":"2.0","id":1,"method":"chunk_file","params":{"path":"slow/hang.slow"}}'
         with running.connect() as hanging:
             hanging.sendall(
                 f"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
@@ -421,21 +417,6 @@ def test_a_busy_service_says_when_to_come_again(root, plugin):
                 assert b"retry-after: 1" in answer
 
 
-def test_a_signal_lets_calls_end(root, plugin):
-    with Running(root, env=plugin) as running, running.connect() as waiting:
-        body = b'{"jsonrpc":"2.0","id":1,"method":"chunk_file","params":{"path":"soon.slow"}}'
-        waiting.sendall(f"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
-        time.sleep(0.2)
-        workers = running.workers()
-        running.process.send_signal(signal.SIGTERM)
-        assert b'"result":' in received(waiting)
-        assert running.stop() == 0
-        assert running.events[-1]["event"] == "ended"
-    for pid in workers:
-        with pytest.raises(ProcessLookupError):
-            os.kill(pid, 0)
-
-
 def test_the_log_holds_no_content(service):
     assert service.call("chunk_file", path="notes.md")[0] == 200
     service.call("chunk_file", path="link.txt")
@@ -446,20 +427,32 @@ def test_the_log_holds_no_content(service):
     assert "SECRET" not in lines
 
 
-def test_tls(root, tmp_path):
+def test_tls_and_a_signal_that_lets_calls_end(root, plugin, tmp_path):
     key, cert = tmp_path / "key.pem", tmp_path / "cert.pem"
     made = subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", cert, "-subj", "/CN=localhost"],
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+         "-keyout", key, "-out", cert, "-subj", "/CN=localhost"],
         capture_output=True,
     )  # fmt: skip
     if made.returncode:
         pytest.skip("no openssl to make a certificate with")
-    with Running(root, "--tls-cert", str(cert), "--tls-key", str(key)) as running:
-        context = ssl.create_default_context(cafile=str(cert))
-        context.check_hostname = False
-        with socket.create_connection(("127.0.0.1", running.port)) as s, context.wrap_socket(s) as secure:
+    context = ssl.create_default_context(cafile=str(cert))
+    context.check_hostname = False
+    body = b'{"jsonrpc":"2.0","id":1,"method":"chunk_file","params":{"path":"slow/soon.slow"}}'
+    with Running(root, "--tls-cert", str(cert), "--tls-key", str(key), env=plugin) as running:
+        with running.connect() as s, context.wrap_socket(s) as secure:
             secure.sendall(f"GET /health HTTP/1.1\r\nHost: localhost:{running.port}\r\n\r\n".encode())
             assert b'"status":"ok"' in received(secure)
+            secure.sendall(f"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+            time.sleep(0.2)
+            workers = running.workers()
+            running.process.send_signal(signal.SIGTERM)
+            assert b'"result":' in received(secure)
+        assert running.stop() == 0
+        assert running.events[-1]["event"] == "ended"
+    for pid in workers:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,9 @@ import json
 
 import pytest
 
-from omnichunk import ChunkStore
+from omnichunk import ChunkStore, StoreError
+from omnichunk.serve.methods import Desk, Table, failure
+from omnichunk.serve.roots import Roots
 from serving import Running
 
 pytest.importorskip("starlette")
@@ -38,8 +40,15 @@ def test_only_what_lies_below_the_roots_is_found(tmp_path):
         for wrong in ({}, {"query": ""}, {"query": 3}, {"query": "a", "limit": 0}, {"query": "a", "no": 1}):
             assert service.call("search", **wrong)[1]["error"]["code"] == -32602
         assert "search" in {m["name"] for m in service.call("rpc.discover")[1]["result"]["methods"]}
-    with Running(inside, "--store", str(tmp_path / "no.db")) as service:
-        error = service.call("search", query="harbour")[1]["error"]
-        assert error["data"]["reason"] == "store"
-        assert str(tmp_path) not in json.dumps(error)
+
+
+def test_a_store_that_is_not_there_is_told_and_not_made(tmp_path):
+    roots = Roots([str(tmp_path)])
+    desk = Desk(roots, 99, str(tmp_path / "no.db"))
+    with pytest.raises(StoreError) as raised:
+        Table(searchable=True)["search"].work(desk, {"query": "harbour"})
+    _, message, reason = failure(raised.value, roots)
+    assert reason == "store"
+    assert str(tmp_path) not in message
     assert not (tmp_path / "no.db").exists()
+    roots.close()
