@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from fractions import Fraction
 
@@ -123,6 +124,36 @@ class TestWholeOrNotThere:
         path = tmp_path / "c.jsonl"
         write_jsonl((chunk for chunk in CHUNKS if not path.exists()), path)
         assert list(read_jsonl(path)) == CHUNKS
+
+    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="only where there are named pipes and links")
+    def test_what_stands_at_the_path_stays_what_it_is(self, tmp_path):
+        """A link, permissions, and a named pipe, as a device would."""
+        real, link, pipe = tmp_path / "real", tmp_path / "link", tmp_path / "pipe"
+        real.write_bytes(b"")
+        real.chmod(0o640)
+        link.symlink_to(real)
+        write_jsonl(CHUNKS, link)
+        assert link.is_symlink()
+        assert real.stat().st_mode & 0o777 == 0o640
+        assert list(read_jsonl(real)) == CHUNKS
+        os.mkfifo(pipe)
+        found = []
+        reader = threading.Thread(target=lambda: found.extend(read_jsonl(pipe)))
+        reader.start()
+        write_jsonl(CHUNKS, pipe)
+        reader.join()
+        assert found == CHUNKS
+        assert pipe.is_fifo()
+
+    def test_several_write_the_same_file(self, tmp_path):
+        """The last one stays, whole."""
+        writers = [threading.Thread(target=write_jsonl, args=(CHUNKS * 20, tmp_path / "a")) for _ in range(4)]
+        for writer in writers:
+            writer.start()
+        for writer in writers:
+            writer.join()
+        assert list(read_jsonl(tmp_path / "a")) == CHUNKS * 20
+        assert os.listdir(tmp_path) == ["a"]
 
 
 class TestErrors:

@@ -176,6 +176,8 @@ def test_another_model_embeds_everything_again(tmp_path):
         ([[1.0], [float("inf")]], "vector 1 holds"),
         (3, "a list of vectors"),
         (["ab", "cd"], "a list of vectors"),
+        (["12", "34"], "a text is no vector"),
+        ([[10**400], [1]], "a list of vectors"),
     ],
 )
 def test_vectors_that_cannot_be(tmp_path, answer, message):
@@ -275,6 +277,7 @@ def test_adapters(folder):
         ({"embed_fn": 3}, "embed_fn must be callable"),
         ({"after": "x"}, "is no cursor"),
         ({"after": '["a", true, "r"]'}, "is no cursor"),
+        ({"after": '["a", -1, "r"]'}, "is no cursor"),
         ({"convert": len}, 'unknown option "convert"'),
         ({"max_chunk_sise": 3}, "max_chunk_size"),
     ],

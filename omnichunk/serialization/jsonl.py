@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import IO, Any, TypeVar
@@ -53,11 +54,21 @@ def write_jsonl(values: Iterable[Any], target: Place | IO[str] | IO[bytes]) -> i
 
 @contextmanager
 def replaced(path: Place) -> Iterator[IO[bytes]]:
-    """A file to write, which takes the place of ``path`` when the block ends well and is gone when it does not."""
-    name = os.fsdecode(path)
-    part = f"{name}.{os.getpid()}.part"
+    """A file to write, which takes the place of ``path`` when the block ends well and is gone when it does not.
+
+    A link stays one, and a file keeps its permissions. What is no regular file, such as a pipe, is written as it comes.
+    """
+    name = os.path.realpath(os.fsdecode(path))
+    mode = os.stat(name).st_mode if os.path.exists(name) else None
+    if mode is not None and not stat.S_ISREG(mode):
+        with open(name, "wb") as file:
+            yield file
+        return
+    part = f"{name}.{os.getpid()}-{os.urandom(4).hex()}.part"
     try:
-        with open(part, "wb") as file:
+        with open(part, "xb") as file:
+            if mode is not None:
+                os.chmod(part, stat.S_IMODE(mode))
             yield file
         os.replace(part, name)
     finally:

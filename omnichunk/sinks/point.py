@@ -32,7 +32,9 @@ def embedded(chunks: Sequence[Chunk], embed_fn: Embed) -> list[Point]:
     answer = embed_fn([chunk.contextualized_text for chunk in chunks])
     try:
         vectors = [[float(x) for x in (v.tolist() if hasattr(v, "tolist") else v)] for v in answer]
-    except (TypeError, ValueError) as error:
+        if any(isinstance(v, (str, bytes)) for v in answer):
+            raise TypeError("a text is no vector")
+    except (TypeError, ValueError, OverflowError) as error:
         raise OptionError(f"embed_fn: a list of vectors, which are lists of numbers, is needed: {error}.") from None
     if len(vectors) != len(chunks):
         raise OptionError(f"embed_fn: {len(vectors)} vectors came for {len(chunks)} texts; one for each is needed.")

@@ -41,7 +41,7 @@ class Cursor(NamedTuple):
             return None
         try:
             filepath, done, revision = json.loads(text)
-            if not (isinstance(filepath, str) and type(done) is int and isinstance(revision, str)):
+            if not (isinstance(filepath, str) and type(done) is int and done >= 0 and isinstance(revision, str)):
                 raise ValueError
         except (TypeError, ValueError):
             raise OptionError(f"stream_upsert(): after={text!r:.80} is no cursor; take that of a batch.") from None
