@@ -128,7 +128,9 @@ def test_code_points_that_stand_alone_do():
     assert len(alone) > 40_000
     others = "a\n\u2028\u2060©☃‼“。ああ中가각ｱ"
     for char in alone[::3]:
-        assert not any(joined(char + other, 1, 0) or joined(other + char, 1, 0) for other in others[:: len(others) // 4])
+        assert not any(
+            joined(char + other, 1, 0) or joined(other + char, 1, 0) for other in others[:: len(others) // 4]
+        )
     for char in others:
         assert not any(joined(char + other, 1, 0) for other in others)
 

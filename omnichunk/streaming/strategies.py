@@ -217,7 +217,7 @@ class LineChunker(ChunkingStrategy):
         return self._cleaned(accumulated_text.split("\n")[:-1])
 
     def flush(self, accumulated_text: str) -> list[str]:
-        """The line that has no end yet."""
+        """The line that has no end yet; a CR at its end is taken for half of one."""
         return self._last(accumulated_text[accumulated_text.rfind("\n") + 1 :])
 
     def scanner(self) -> Scanner:
