@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 
@@ -17,7 +19,7 @@ from omnichunk import Chunker, chunk_from_dict
 from serving import Running, error_of, received
 
 pytest.importorskip("starlette")
-pytest.importorskip("uvicorn")
+uvicorn = pytest.importorskip("uvicorn")
 
 SLOW = """
 import time
@@ -415,6 +417,39 @@ def test_a_busy_service_says_when_to_come_again(root, plugin):
                 answer = running.raw(b"GET /health HTTP/1.1\r\n")
                 assert error_of(answer)[0] == 503
                 assert b"retry-after: 1" in answer
+
+
+def test_answers_that_nobody_takes_do_not_fill_the_memory():
+    """While too much waits for slow clients, no request is taken."""
+    from omnichunk.serve.http import Settings
+    from omnichunk.serve.protocol import Protocol
+
+    kind = Protocol.configured(Settings().gate(3333), 5, 9)
+    held = [0]
+    kind.slow.add(Mock(**{"transport.get_write_buffer_size": lambda: held[0]}))
+
+    async def application(scope, receive, send):
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body"})
+
+    async def session():
+        config = uvicorn.Config(application, lifespan="off", log_config=None)
+        config.load()
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(lambda: kind(config, uvicorn.server.ServerState(), {}), "127.0.0.1", 0)
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        heads = []
+        for held[0] in (1 << 20, 1 << 30):
+            writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            heads.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.close()
+        server.close()
+        return heads
+
+    first, second = asyncio.run(session())
+    assert b" 204 " in first
+    assert b" 503 " in second
+    assert b"retry-after: 1" in second
 
 
 def test_the_log_holds_no_content(service):

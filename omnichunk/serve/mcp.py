@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
     from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 
-PAGE = 100
+PAGE = 1000
 """Resources that are listed at once."""
 SESSIONS = 1000
 """Sessions over HTTP at once, of about 40 kB each; one that is idle for half an hour is ended."""

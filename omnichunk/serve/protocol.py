@@ -20,20 +20,26 @@ HEAD = 16 << 10
 """Bytes of a request line with its headers."""
 LINGER, LINGER_BYTES = 2.0, 8 << 20
 """Seconds, and bytes, that are still read of a request that was answered."""
+UNREAD = 256 << 20
+"""Bytes of answers that wait for clients to take them, beyond which no request is taken."""
+_BUSY = Refusal(503, "The service is busy. Try again in a second.", (("retry-after", "1"),))
 
 
 class Protocol(H11Protocol):
-    """One connection. ``gate``, ``request_timeout`` and ``max_connections`` are set on a subclass, see ``configured``."""
+    """One connection. What is declared here is set on a subclass, see ``configured``; ``slow``: those that have not taken
+    their answers yet.
+    """
 
     gate: Gate
     request_timeout: float
     max_connections: int
+    slow: set[Protocol]
 
     @classmethod
     def configured(cls, gate: Gate, request_timeout: float, max_connections: int) -> type[Protocol]:
         """A class of connections with these settings; uvicorn makes one object each."""
         settings = {"gate": gate, "request_timeout": request_timeout, "max_connections": max_connections}
-        return type("ConfiguredProtocol", (cls,), settings)
+        return type("ConfiguredProtocol", (cls,), {**settings, "slow": set()})
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self._head = bytearray()
@@ -42,11 +48,12 @@ class Protocol(H11Protocol):
         self._left: int | None = None
         super().connection_made(_Patient(transport, self))  # type: ignore[arg-type]
         if len(self.connections) > self.max_connections:
-            self._refuse(Refusal(503, "The service is busy. Try again in a second.", (("retry-after", "1"),)))
+            self._refuse(_BUSY)
         else:
             self._expect_request()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self.slow.discard(self)
         for timer in (self._slow, self._stuck):
             if timer is not None:
                 timer.cancel()
@@ -61,6 +68,9 @@ class Protocol(H11Protocol):
         if self.conn.their_state is h11.IDLE:
             if not self._head:
                 self._expect_request()
+                if sum(one.transport.get_write_buffer_size() for one in self.slow) > UNREAD:
+                    self._refuse(_BUSY)
+                    return
             self._head += data[: HEAD - len(self._head) + 1]
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
@@ -69,9 +79,12 @@ class Protocol(H11Protocol):
                 self._slow.cancel()  # what reads the body minds its time
                 self._slow = None
 
+    def _begin(self) -> None:
+        self.app_state = {**self.app_state, "until": self.loop.time() + self.request_timeout}
+
     def _expect_request(self) -> None:
         """Begin to count the time of a request; what reads its body asks how much is left."""
-        self.app_state = {**self.app_state, "until": self.loop.time() + self.request_timeout}
+        self._begin()
         if self._slow is not None:
             self._slow.cancel()
         self._slow = self.loop.call_later(self.request_timeout, self._too_slow)
@@ -116,6 +129,7 @@ class Protocol(H11Protocol):
             self.loop.call_later(LINGER, self.transport.abort)
 
     def on_response_complete(self) -> None:
+        self._begin()  # for a request that was sent behind this one
         super().on_response_complete()
         if self.conn.their_state is h11.SEND_BODY and self._left is None and not self.transport.is_closing():
             self._unset_keepalive_if_required()
@@ -131,10 +145,12 @@ class Protocol(H11Protocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
+        self.slow.add(self)
         self._watch(self.transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
         super().resume_writing()
+        self.slow.discard(self)
         if self._stuck is not None:
             self._stuck.cancel()
             self._stuck = None
