@@ -217,6 +217,8 @@ class Chunker:
         the caller's own callables propagate.
         """
         where = "chunk_directory()"
+        if skip is not None and not callable(skip):
+            raise OptionError(f"{where}: skip={skip!r}; a callable, or None, is needed.")
         plan = Plan(where, concurrency, timeout_s, memory_mb, as_completed, convert)
         _check_encoding(where, encoding)
         engine = self._under(where, options)
@@ -274,8 +276,9 @@ class Chunker:
     ) -> Iterator[Any]:
         """The results of items ``{"filepath": …, "code": …, **options}``, each made when it is asked for.
 
-        Without ``code`` the file itself is read. A list is checked as a whole before anything runs. For the rest see
-        ``iter_directory``; what cannot be chunked is ``failed``, since it was named.
+        Instead of the text ``code`` an item may have ``data``, the bytes a file would hold, or neither, and the file itself
+        is read. A list is checked as a whole before anything runs. For the rest see ``iter_directory``; what cannot be
+        chunked is ``failed``, since it was named.
         """
         plan = Plan("batch()", concurrency, timeout_s, memory_mb, as_completed, convert)
         jobs = batch_jobs("batch()", items, self._engine)

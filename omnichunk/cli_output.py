@@ -112,7 +112,7 @@ def destination(output: str | None, wanted: Callable[[], bool]) -> Iterator[Call
     """A function that writes text to ``output``, or to standard output.
 
     A regular file appears whole when the block ends well and the result is ``wanted`` then, and not at all otherwise,
-    SIGTERM included; what it held before stays until then. Anything else, such as a named pipe, is written as it
+    SIGTERM and SIGHUP included; what it held before stays until then. Anything else, such as a named pipe, is written as it
     comes. Lone surrogates, from file names that are no UTF-8, become escapes that JSON reads back.
     """
 
@@ -145,15 +145,16 @@ def destination(output: str | None, wanted: Callable[[], bool]) -> Iterator[Call
 
 @contextlib.contextmanager
 def _termination_raised() -> Iterator[None]:
-    """SIGTERM, unless it is ignored or handled already, raises SystemExit here, so that cleaning up takes place."""
-    if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
-        return
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    """SIGTERM and SIGHUP, unless ignored or handled already, raise SystemExit here, so that cleaning up takes place."""
+    ends = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    ends = [number for number in ends if signal.getsignal(number) is signal.SIG_DFL]
+    for number in ends:
+        signal.signal(number, lambda number, frame: sys.exit(128 + number))
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number in ends:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _umask() -> int:

@@ -37,6 +37,7 @@ from omnichunk.cli_output import (
 )
 from omnichunk.cli_resume import JOURNAL, PART, Journal
 
+Convert = Callable[[FileResult], Any]
 STDIN = "-"
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
 # How an option of the library is called here; only what was given is passed on, so the library's defaults hold.
@@ -72,7 +73,7 @@ class Sources:
     timeout: float | None = None
 
     def results(
-        self, chunker: Chunker, convert: Callable[[FileResult], Any], skip: Callable[[str], bool] | None = None
+        self, chunker: Chunker, convert: Convert, skip: Callable[[str], bool] | None = None
     ) -> Generator[Any, None, None]:
         """What ``convert`` makes of the result of every file, in order, each made when it is asked for."""
         for folder, group in groupby(self.paths, lambda path: path != STDIN and os.path.isdir(path)):
@@ -85,7 +86,8 @@ class Sources:
                 continue
             for standard, named in groupby(group, lambda path: path == STDIN):
                 if standard:
-                    yield from (convert(self._standard_input(chunker)) for _ in named)
+                    for _ in named:
+                        yield from self._standard_input(chunker, convert)
                     continue
                 wanted = []
                 for path in named:
@@ -93,27 +95,25 @@ class Sources:
                         yield convert(FileResult(path, error="not wanted", outcome="skipped"))
                     else:
                         wanted.append({"filepath": path, "encoding": self.encoding})
-                alone = len(wanted) == 1 and self.concurrency is None and self.timeout is None
-                yield from chunker.iter_batch(wanted, convert=convert, **self._how(0 if alone else self.concurrency))
+                yield from self._named(chunker, convert, wanted)
+
+    def _named(self, chunker: Chunker, convert: Convert, items: list[dict[str, Any]]) -> Iterator[Any]:
+        alone = len(items) == 1 and self.concurrency is None and self.timeout is None
+        yield from chunker.iter_batch(items, convert=convert, **self._how(0 if alone else self.concurrency))
 
     def _how(self, concurrency: int | None) -> dict[str, Any]:
         count = processors() if concurrency is None else concurrency
         return {"concurrency": count, "timeout_s": self.timeout or 120.0} if count else {}
 
-    def _standard_input(self, chunker: Chunker) -> FileResult:
+    def _standard_input(self, chunker: Chunker, convert: Convert) -> Iterator[Any]:
         try:
             data = sys.stdin.buffer.read()
         except OSError as error:
             message = f"{self.name}: standard input cannot be read: {error.strerror}."
-            return FileResult(self.name, error=message, outcome="failed")
-        try:
-            chunks = chunker.chunk_bytes(self.name, data, self.encoding)
-        except OptionError:
-            raise
-        except ChunkingError as error:
-            return FileResult(self.name, error=str(error), outcome="failed", size=len(data))
-        notes = chunks[0].context.parse_errors if chunks else ()
-        return FileResult(self.name, tuple(chunks), diagnostics=notes, size=len(data))
+            yield convert(FileResult(self.name, error=message, outcome="failed"))
+        else:
+            item = {"filepath": self.name, "data": data, "encoding": self.encoding}
+            yield from self._named(chunker, convert, [item])
 
     def size(self) -> int:
         """Bytes of all files that will be found; files and folders that cannot be read count nothing."""

@@ -65,6 +65,7 @@ STRANGERS = {
 }
 # What calls the code of strangers, or answers them whatever happens.
 GUARDED = {
+    "cli_run",
     "plugins",
     "registry",
     "declared",
@@ -72,6 +73,7 @@ GUARDED = {
     "guard",
     "structure",
     "sizing",
+    "embedding",
     "execution",
     "testing",
     "evaluation",

@@ -10,6 +10,7 @@ import threading
 import time
 import traceback
 from contextlib import aclosing
+from contextvars import ContextVar
 
 import pytest
 
@@ -114,6 +115,25 @@ def test_wrong_calls_are_refused_at_once():
         chunker.astream("a.txt", b"text")
     with pytest.raises(OptionError, match='item 0: unknown option "concurency"'):
         run(chunker.abatch([{"filepath": "a", "code": "b", "concurency": 2}]))
+
+
+def test_what_runs_beside_the_loop_sees_the_variables_of_its_caller():
+    who = ContextVar("who", default="nobody")
+    seen = set()
+
+    def count(text):
+        seen.add(who.get())
+        return len(text.split())
+
+    async def all_three():
+        who.set("caller")
+        made = Chunker(size_unit="tokens", tokenizer=count)
+        await made.achunk("a.txt", "some words")
+        await all_of(made.astream("a.txt", "some words"))
+        await made.abatch([{"filepath": "a.txt", "code": "some words"}])
+
+    run(all_three())
+    assert seen == {"caller"}
 
 
 def open_files():

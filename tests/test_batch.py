@@ -32,10 +32,11 @@ def test_items_have_options_and_failures_of_their_own(tmp_path, concurrency):
         {"filepath": tmp_path / "missing.py"},
         {"filepath": "c.txt", "code": "unsplittable", "overflow_policy": "error", "max_chunk_size": 5},
         {"filepath": "d.txt", "code": ""},
+        {"filepath": "e.txt", "data": "größe".encode("utf-16")},
     ]
     chunker = Chunker()
     results = chunker.batch(items, concurrency=concurrency)
-    assert [r.outcome for r in results] == ["ok", "failed", "ok", "failed", "failed", "failed", "ok"]
+    assert [r.outcome for r in results] == ["ok", "failed", "ok", "failed", "failed", "failed", "ok", "ok"]
     first = results[0].chunks
     assert list(first) == chunker.chunk("a.txt", "word " * 100, max_chunk_size=40, source_id="guide")
     assert first[0].source.source_id == "guide"
@@ -43,6 +44,7 @@ def test_items_have_options_and_failures_of_their_own(tmp_path, concurrency):
     assert "surrogate" in results[1].error
     assert "missing.py: cannot be read" in results[4].error
     assert results[6].chunks == ()
+    assert list(results[7].chunks) == chunker.chunk_bytes("e.txt", "größe".encode("utf-16"))
 
 
 @pytest.mark.parametrize(
@@ -51,6 +53,8 @@ def test_items_have_options_and_failures_of_their_own(tmp_path, concurrency):
         ("a.txt", r"item 1 is str; a dict"),
         ({"code": "text"}, r"item 1: filepath=None"),
         ({"filepath": "a", "code": b"text"}, r"item 1: code is bytes"),
+        ({"filepath": "a", "data": "text"}, r"item 1: data is str"),
+        ({"filepath": "a", "data": b"text", "code": "text"}, r"item 1: data and code exclude each other"),
         ({"filepath": "a", "code": "text", "encoding": 3}, r"item 1: encoding=3"),
         ({"filepath": "a", "code": "text", "max_chunk_sise": 3}, r'item 1: unknown option .*did you mean "max_chunk'),
         ({"filepath": "a", "code": "text", "overlap": -1}, r"item 1: overlap=-1"),

@@ -105,6 +105,7 @@ def test_standard_input(run, folder):
     status, out, _ = run("chunk", "-", "--name", "docs/a.md", stdin=data)
     assert status == 0
     assert chunks_of(out) == Chunker().chunk_file("docs/a.md")
+    assert run("chunk", "-", "--name", "docs/a.md", "--timeout", 30, "--concurrency", 1, stdin=data)[1] == out
     assert chunks_of(run("chunk", "-", stdin=b"words")[1])[0].context.filepath == "stdin"
     assert run("chunk", "docs", "--name", "x.md")[0] == 2
 
@@ -277,7 +278,7 @@ def test_streams_that_are_closed(folder, command, status, message):
 
 @pytest.mark.parametrize(
     ("sent", "status", "message"),
-    [(signal.SIGINT, 130, b"omnichunk: interrupted; "), (signal.SIGTERM, 143, b"")],
+    [(signal.SIGINT, 130, b"omnichunk: interrupted; "), (signal.SIGTERM, 143, b""), (signal.SIGHUP, 129, b"")],
 )
 def test_signals_leave_nothing_behind(folder, sent, status, message):
     """While it waits for standard input; nothing is left of the output."""

@@ -338,6 +338,7 @@ def test_wrong_options_are_refused_before_any_file(tmp_path):
         ({"concurrency": 1.5}, "at least 1"),
         ({"timeout_s": 0}, "seconds above 0"),
         ({"memory_mb": True}, "whole number"),
+        ({"skip": "a.txt"}, "a callable, or None"),
         ({"concurrency": 0}, "at least 1"),
         ({"source_id": "x"}, "single source"),
         ({"max_chunk_sise": 3}, 'did you mean "max_chunk_size"'),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import suppress
+from contextvars import copy_context
 from threading import Event, Semaphore, Thread
 from typing import Any, TypeVar
 
@@ -60,7 +61,7 @@ async def produce(make: Make[T], buffer_size: int = 1) -> AsyncGenerator[T, None
         finally:
             tell(ended.set)
 
-    thread = Thread(target=work, name="omnichunk", daemon=True)
+    thread = Thread(target=copy_context().run, args=(work,), name="omnichunk", daemon=True)
     thread.start()
     try:
         while True:

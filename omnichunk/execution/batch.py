@@ -30,25 +30,29 @@ def files(
             yield FileResult(name, error=reason, outcome="skipped", size=entry.size)
 
 
-def items(where: str, given: Iterable[Mapping[str, Any]], engine: Engine) -> Iterator[Job]:
-    """A job for every item: ``filepath``, ``code`` (without it the file of that name is read) and options of its own.
+def items(where: str, wanted: Iterable[Mapping[str, Any]], engine: Engine) -> Iterator[Job]:
+    """A job for every item: ``filepath``, ``code`` or ``data`` (else the file of that name is read), options of its own.
 
     Raises OptionError, naming the item, for one that is no such mapping or has a wrong option.
     """
     declared = engine.registry.loader_options()
-    for number, item in enumerate(given):
+    for number, item in enumerate(wanted):
         place = f"{where}: item {number}"
         if not isinstance(item, Mapping):
             raise OptionError(f'{place} is {type(item).__name__}; a dict with "filepath" and "code" is needed.')
         own = dict(item)
-        name, code, encoding = own.pop("filepath", None), own.pop("code", None), own.pop("encoding", None)
+        name, code, data, encoding = (own.pop(key, None) for key in ("filepath", "code", "data", "encoding"))
         if isinstance(name, os.PathLike):
             name = os.fsdecode(name)
         if not isinstance(name, str):
             raise OptionError(f'{place}: filepath={name!r:.40}; a str or a path, such as "a.py", is needed.')
         if code is not None and not isinstance(code, str):
-            raise OptionError(f"{place}: code is {type(code).__name__}; a str, or none to read the file, is needed.")
+            raise OptionError(f"{place}: code is {type(code).__name__}; a str is needed. Bytes are given as data.")
+        if data is not None and (code is not None or not isinstance(data, bytes)):
+            wrong = "data and code exclude each other" if code is not None else f"data is {type(data).__name__}"
+            raise OptionError(f"{place}: {wrong}; data is the bytes a file would hold, code a text.")
         if encoding is not None and not isinstance(encoding, str):
             raise OptionError(f'{place}: encoding={encoding!r:.40}; a name such as "utf-8", or None, is needed.')
         options = build(place, engine.options, own, declared) if own else None
-        yield Job(name, code, encoding, len(code) if code is not None else size_of(name), options, named=True)
+        given = code if data is None else data
+        yield Job(name, given, encoding, size_of(name) if given is None else len(given), options, named=True)

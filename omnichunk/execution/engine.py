@@ -32,13 +32,13 @@ class Stopped(Exception):
 class Job:
     """One source to chunk, as it is handed to a thread or a process.
 
-    ``data``: a text, or ``None`` for the file called ``name``. ``size``: in bytes, roughly. ``options``: instead of the
-    engine's own. ``named``: the caller named this very source, so it is never skipped. ``plain``: why it is to be
-    chunked without any structure, empty to chunk it as what it is.
+    ``data``: a text, the bytes of a file, or ``None`` for the file called ``name``. ``size``: in bytes, roughly.
+    ``options``: instead of the engine's own. ``named``: the caller named this very source, so it is never skipped.
+    ``plain``: why it is to be chunked without any structure, empty to chunk it as what it is.
     """
 
     name: str
-    data: str | None = None
+    data: str | bytes | None = None
     encoding: str | None = None
     size: int = 0
     options: ChunkOptions | None = None
