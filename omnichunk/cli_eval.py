@@ -119,9 +119,10 @@ def configurations(given: list[str], embedder: str | None = None) -> list[Config
 
 def embedding(text: str) -> EmbedFunction:
     """The embedding function of ``--embedder``, as ``model2vec: model=DIR``."""
-    from omnichunk.embedding.opening import named_embedder
+    from omnichunk import open_embedder
 
-    return named_embedder(*named("--embedder", text))
+    name, options = named("--embedder", text)
+    return open_embedder(name, **options)
 
 
 def named(flag: str, text: str) -> tuple[str, Mapping[str, Any]]:

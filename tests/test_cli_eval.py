@@ -140,9 +140,14 @@ def test_topics_by_an_embedder(run, folder, monkeypatch):  # noqa: F811
     options = [c["options"] for c in json.loads(out)["configurations"]]
     assert options == [{}, {"semantic": True, "semantic_embed_fn": "model2vec: docs"}]
     assert run(*common)[::2] == (2, "omnichunk: --embedder: no --config has semantic=true.\n")
-    assert run("chunk", "t.txt", "--embedder", "model2vec: batch=3")[2].startswith(
-        "omnichunk: the embedder model2vec needs"
-    )
+    for wrong, said in (
+        ("", "needs a model"),
+        (": model=docs, name=x", "'name'"),
+        (": model=docs, registry=x", "registry="),
+    ):
+        status, _, err = run("chunk", "t.txt", "--embedder", f"model2vec{wrong}")
+        assert status == 2
+        assert said in err
 
 
 def test_configurations_are_written_as_options():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
 from typing import Any
 
 from omnichunk.collect import label, told
@@ -12,16 +11,9 @@ from omnichunk.model.semantic import EmbedFunction
 from omnichunk.registry import PluginRegistry, default_registry
 
 
-def named_embedder(name: str, options: Mapping[str, Any], registry: PluginRegistry | None = None) -> EmbedFunction:
-    """``open_embedder`` with names from outside, ``model`` among them. Raises OptionError for those it cannot take."""
-    if "model" not in options:
-        raise OptionError(f'the embedder {name} needs a model, as in "{name}: model=…".')
-    if wrong := {"name", "registry"} & options.keys():
-        raise OptionError(f'the embedder {name} has no option "{min(wrong)}".')
-    return open_embedder(name, registry=registry, **options)
-
-
-def open_embedder(name: str, model: str, *, registry: PluginRegistry | None = None, **options: Any) -> EmbedFunction:
+def open_embedder(
+    name: str, /, model: str = "", *, registry: PluginRegistry | None = None, **options: Any
+) -> EmbedFunction:
     """The embedder called ``name`` with a ``model``, for ``semantic_embed_fn`` and everything else that embeds.
 
     ``model``: for ``sentence-transformers`` and ``model2vec`` a folder, or the name of a model that has been downloaded
@@ -29,11 +21,15 @@ def open_embedder(name: str, model: str, *, registry: PluginRegistry | None = No
     the embedder takes. It loads its model when it is first called, can be sent to workers, and has a ``fingerprint``.
     Raises OptionError for a name or an option that is unknown, PluginError for an embedder that cannot be made.
     """
-    registry = registry or default_registry()
+    registry = default_registry() if registry is None else registry
+    if not isinstance(registry, PluginRegistry):
+        raise OptionError(f"open_embedder(): registry={registry!r:.60}; a PluginRegistry is needed.")
     known = registry.embedders()
     if name not in known:
         listed = suggestion(str(name), known) or f"; there are {', '.join(known)}."
         raise OptionError(f'open_embedder(): there is no embedder "{name}"{listed}')
+    if not model:
+        raise OptionError(f"open_embedder(): {name} needs a model, such as a folder or the name of one.")
     make = known[name].make
     try:
         inspect.signature(make).bind(model, **options)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from omnichunk.collect import label, told
 from omnichunk.embedding.calling import call
-from omnichunk.embedding.opening import named_embedder
+from omnichunk.embedding.opening import open_embedder
 from omnichunk.embedding.vectors import unit_rows
 from omnichunk.errors import ChunkingError, OptionError, PluginError, missing, suggestion
 from omnichunk.source.words import WORD
@@ -96,7 +96,9 @@ def named(registry: PluginRegistry, name: str, options: Mapping[str, Any]) -> In
     declared: Mapping[str, Retriever] = registry.declared("retrievers")
     embedders = registry.embedders()
     if name not in declared and name in embedders:
-        return embedding_retriever(named_embedder(name, options, registry))
+        if "registry" in options:
+            raise OptionError(f'retriever: the embedder {name} has no option "registry".')
+        return embedding_retriever(open_embedder(name, registry=registry, **options))
     if name not in declared:
         hint = suggestion(name, [*declared, *embedders]) or "."
         raise OptionError(f'retriever: there is none called "{name}"{hint}')
