@@ -6,6 +6,7 @@ import os
 import sys
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -49,10 +50,7 @@ class Prove:
         found = Findings(result.filepath, result.outcome, result.error or "", len(result.chunks), result.size)
         if not result.chunks:
             return found
-        from omnichunk import Chunker
-
-        chunker = Chunker(**dict(self.options))
-        chunks = result.chunks
+        chunker, chunks = _chunker(self.options), result.chunks
         found.omitted = sum("context_omitted" in chunk.metadata for chunk in chunks)
         sizes = [chunk.metadata["budget"] for chunk in chunks]
         found.fill = sum(budget["size"] / budget["limit"] for budget in sizes)
@@ -72,6 +70,14 @@ class Prove:
             if place:
                 found.broken[name] = place
         return found
+
+
+@lru_cache(maxsize=1)
+def _chunker(options: tuple[tuple[str, Any], ...]) -> Chunker:
+    """One for all files: a tokenizer may take long to load."""
+    from omnichunk import Chunker
+
+    return Chunker(**dict(options))
 
 
 def _slices(chunks: tuple[Chunk, ...], raw: bytes) -> str:
