@@ -1,10 +1,10 @@
 """What semantic boundaries cost beside the embedding calls, and what a second run embeds.
 
-usage: python benchmarks/semantic.py [--check] [--milliseconds N] [--model FOLDER] [--rounds N] [FILE ...]
+usage: python benchmarks/semantic.py [--check] [--milliseconds N] [--embedder SPEC] [--rounds N] [FILE ...]
 
 Overhead: CPU time of chunking with boundaries by topic, less that of chunking without and of the embedding calls, over that
-of the embedding calls. Without --model these take N milliseconds a text (2; a small transformer takes 2 to 10 on a
-processor), which are added and not waited for. --model: a folder with a model of sentence-transformers. Files: Markdown or
+of the embedding calls. Without --embedder these take N milliseconds a text (2; a small transformer takes 2 to 10 on a
+processor), which are added and not waited for. --embedder: a real one, as "model2vec: model=DIR". Files: Markdown or
 text, else the documents of this project. --check: status 1 when a figure is short of its goal.
 """
 
@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from omnichunk import Chunker, open_embedder
+from omnichunk import Chunker
+from omnichunk.cli_eval import embedding
 
 ROOT = Path(__file__).parent.parent
 
@@ -28,8 +29,8 @@ ROOT = Path(__file__).parent.parent
 class Counting:
     """An embedding function that knows how many texts it was given, and how long it took."""
 
-    def __init__(self, model: str | None, milliseconds: float) -> None:
-        self._embed = open_embedder("sentence-transformers", model) if model else None
+    def __init__(self, embedder: str | None, milliseconds: float) -> None:
+        self._embed = embedding(embedder) if embedder else None
         self._each = milliseconds / 1000
         self.texts = 0
         self.real = self.counted = 0.0
@@ -59,13 +60,13 @@ def main() -> int:
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--milliseconds", type=float, default=2.0)
-    parser.add_argument("--model")
+    parser.add_argument("--embedder")
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
     paths = arguments.files or [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
     documents = [(path.name, path.read_text(encoding="utf-8", errors="replace")) for path in paths]
 
-    embed = Counting(arguments.model, arguments.milliseconds)
+    embed = Counting(arguments.embedder, arguments.milliseconds)
     plain = Chunker()
     uncached = Chunker(semantic=True, semantic_embed_fn=embed, semantic_embed_cache_size=0)
     run(plain, documents), run(uncached, documents)
