@@ -100,7 +100,7 @@ def stream(
     parents: list[Sequence[Chunk]] = []
     for level in outer(options):
         parents.append(tuple(stages.chunks(level, parents, "")))
-    return stages.chunks(options, parents, fingerprint, stages.tree.seal)
+    return stages.chunks(options, parents, fingerprint, stages.contexts.release)
 
 
 def levels(
@@ -120,7 +120,7 @@ def levels(
     made: list[list[Chunk]] = []
     for level, fingerprint in options:
         made.append(counted(stages.chunks(level, made, fingerprint)))
-    stages.tree.seal()
+    stages.contexts.release()
     return made
 
 
@@ -143,7 +143,7 @@ class _Stages:
         self._source = source
         self._sizer = sizer
         self._gauge = gauge_for(tree.text, sizer)
-        self._contexts = Contexts(tree, PositionIndex(tree.text))
+        self.contexts = Contexts(tree, PositionIndex(tree.text))
         self._vectors = vectors
 
     def chunks(
@@ -154,7 +154,7 @@ class _Stages:
         done: Callable[[], None] = lambda: None,
     ) -> Iterator[Chunk]:
         """The chunks under ``options``, inside ``parents``, as they are asked for."""
-        tree, gauge, contexts = self.tree, self._gauge, self._contexts
+        tree, gauge, contexts = self.tree, self._gauge, self.contexts
         forced = self._edges(parents[-1]) if parents else set()
         worth: Mapping[int, float] = {}
         if options.semantic and self._vectors is not None:

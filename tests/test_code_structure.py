@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -208,7 +209,9 @@ IMPORTS = {
 
 
 def described(text: str, language: str = "python") -> Structure:
-    return spans(StructureRequest(text, language, "file"))
+    """The structure with all that contexts are made from."""
+    structure = spans(StructureRequest(text, language, "file"))
+    return structure if structure.rest is None else replace(structure, imports=structure.rest(), rest=None)
 
 
 def assert_contract(text: str, top: Structure) -> int:

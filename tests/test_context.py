@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnichunk import Chunker, chunk
+from omnichunk.finalize import trees
 from support import odd_text
 
 
@@ -69,3 +71,50 @@ def test_a_file_that_is_only_a_byte_order_mark_has_no_chunk():
 def test_a_label_stays_on_its_line():
     (only,) = chunk("a\nb.txt", "abc")
     assert only.contextualized_text == "a b.txt\n\nabc"
+
+
+CLASS = "class A:\n    def f(self):\n        return 1\n\n    def g(self):\n        return 2\n"
+
+
+@pytest.fixture
+def nothing_waits():
+    gc.collect()
+    trees._kept.clear()
+
+
+def methods(chunks):
+    return [entity.name for chunk in chunks for entity in chunk.context.entities]
+
+
+def test_what_only_contexts_need_waits_until_one_is_read(nothing_waits):
+    chunks = Chunker().chunk("a.py", CLASS)
+    assert len(trees._kept) == 1
+    assert methods(chunks) == ["A", "f", "g"]
+    assert not trees._kept
+    chunks = Chunker().chunk("a.py", CLASS)
+    late, _ = chunks[0].__dict__["_late"]
+    tree = late.__self__.contexts._tree
+    del late
+    del chunks
+    assert not trees._kept
+    assert all(span.opener is None for span in tree.root.walk())
+
+
+def test_few_syntax_trees_wait(nothing_waits, monkeypatch):
+    monkeypatch.setattr(trees, "KEPT", 2 * len(CLASS))
+    chunker = Chunker()
+    files = [chunker.chunk("a.py", CLASS) for _ in range(5)]
+    assert len(trees._kept) == 2
+    assert [methods(chunks) for chunks in files] == [["A", "f", "g"]] * 5
+
+
+def test_contexts_are_read_by_threads_while_trees_go(nothing_waits, monkeypatch):
+    monkeypatch.setattr(trees, "KEPT", len(CLASS))
+    chunker = Chunker()
+
+    def work(_):
+        files = [chunker.chunk("a.py", CLASS) for _ in range(20)]
+        return [methods(chunks) for chunks in files]
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(found == [["A", "f", "g"]] * 20 for found in pool.map(work, range(8)))

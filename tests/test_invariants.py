@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnichunk import Chunker
-from support import check_invariants, odd_text
+from support import check_invariants, odd_text, read_at_once
 
 PATHS = (
     "a.txt", "a.md", "a.py", "a.js", "a.ts", "a.tsx", "a.rs", "a.go", "a.java", "a.c", "a.json", "a.jsonl", "a.yaml", "a.toml",
@@ -27,6 +27,27 @@ def test_invariants_hold_for_odd_text(path, text, limit, data):
         coverage_policy=data.draw(st.sampled_from(["retrieval", "lossless"])),
         target_fill=data.draw(st.sampled_from([0.3, 0.65, 1.0])),
     )
+
+
+LATE = {
+    "a.js": "x();\n" * 900 + "register('name', () => {\n" + "  function f(x) {\n    return x * x - x;\n  }\n\n" * 9 + "});\n",
+    "a.rst": "A\n=\n\n" + "Words.\n\n" * 600 + ".. table:: The table\n\n   ===== ===\n   1     2\n   ===== ===\n\n" * 3,
+    "a.html": "<h1>a</h1>\n" + "<p>words</p>\n" * 300 + "<style>\n" + ".c { color: red; top: 1px }\n" * 9 + "</style>",
+    "a.go": "package a\n" + "var _ = 1\n" * 400 + "\nconst (\n" + "\tname = 1\n" * 60 + ")\n\nfunc c() {}\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_a_context_does_not_depend_on_when_it_is_read(name, tmp_path):
+    """What is opened only because it does not fit is no neighbour of what precedes it."""
+    chunker = Chunker(max_chunk_size=80)
+    path = tmp_path / name
+    path.write_text(LATE[name], encoding="utf-8")
+    chunks = chunker.chunk_file(path)
+    assert len(chunks) > 3
+    assert any(chunk.context.siblings for chunk in chunks)
+    streamed = read_at_once(chunker.stream_file(path))
+    assert [chunk.context for chunk in streamed] == [chunk.context for chunk in chunks]
 
 
 def words(text: str) -> int:

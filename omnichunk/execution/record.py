@@ -25,7 +25,7 @@ from omnichunk.structure.build import Landmarks, SpanTree
 
 PROTOCOL = 5
 _OWN = ("token_count", "char_count", "nws_count", "metadata", "occurrence")
-_TREE = ("name", "language", "content", "imports", "errors", "segments")
+_TREE = ("name", "language", "content", "_imports", "errors", "segments")
 _own, _tree, _parent, _outer = attrgetter(*_OWN), attrgetter(*_TREE), attrgetter("parent"), attrgetter("outer")
 _span, _detail = attrgetter("start", "end", "kind", "name"), attrgetter(*(field.name for field in fields(Detail)))
 
@@ -77,11 +77,12 @@ def _contexts(chunks: Sequence[Chunk]) -> tuple[bytes, str | None]:
         tree = maker.contexts._tree
         marks = tree.landmarks
         ahead = marks.ahead[::-1]
-        named = [numbers.span(span) for span in (*marks.spans, *(span for span, _ in ahead))]
-        owners = [numbers.span(owner) for owner in (*marks.owners, *(owner for _, owner in ahead))]
+        named = [numbers.span(span) for span in (*marks.spans, *(span for span, _, _ in ahead))]
+        owners = [numbers.span(owner) for owner in (*marks.owners, *(owner for _, owner, _ in ahead))]
+        since = [*marks.since, *(since for _, _, since in ahead)]
         try:
             return pickle.dumps(
-                (parts, _tree(tree), (named, owners, marks.blocks), *numbers.columns()), PROTOCOL
+                (parts, _tree(tree), (named, owners, since, marks.blocks), *numbers.columns()), PROTOCOL
             ), maker.text
         except (pickle.PicklingError, TypeError, AttributeError, RecursionError):
             pass  # something foreign in the metadata; the contexts are plain values
@@ -172,9 +173,9 @@ class _Unpacked:
         self._places: list[Any] = [None]
         for at, outer, language in places:
             self._places.append(Place(made[at], self._places[outer], language))
-        named, owners, blocks = marks
+        named, owners, since, blocks = marks
         landmarks = Landmarks(
-            [made[i].start for i in named], [made[i] for i in named], [made[i] for i in owners], blocks
+            [made[i].start for i in named], [made[i] for i in named], [made[i] for i in owners], since, blocks
         )
         text = self._texts
         assert isinstance(text, str)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from threading import Lock
 from typing import Any, NamedTuple
 
+from omnichunk.finalize import trees
 from omnichunk.finalize.boundaries import NEXT
 from omnichunk.finalize.place import Place
 from omnichunk.finalize.render import key_path, signature
@@ -24,6 +25,7 @@ _SECTION_TYPES = {
 }  # fmt: skip
 _CONTENT = {"code": "code", "prose": "prose", "markup": "markup", "data": "markup"}
 _SIBLINGS = 2  # on each side
+_NEAR = 20_000  # code points between a chunk and the last of them
 _SEARCH = 12  # landmarks looked at for them
 _DOC_QUOTES = re.compile(r'^[rRuUbBfF]{0,2}("""|\'\'\'|"|\')|("""|\'\'\'|"|\')\s*$')
 _DOC_MARK = re.compile(
@@ -56,16 +58,42 @@ class Path(NamedTuple):
 
 
 class Contexts:
-    """Answers ``of(start, end, …)`` for one document; what many chunks share is made once."""
+    """Answers ``of(start, end, …)`` for one document; what many chunks share is made once, what only contexts need late.
+
+    After ``release`` the syntax tree goes as soon as all that is made from it is there: see ``trees``.
+    """
 
     def __init__(self, tree: SpanTree, positions: PositionIndex) -> None:
         self._tree = tree
         self._positions = positions
         self._entities: dict[int, EntityInfo] = {}
-        self._imports = tuple(ImportInfo(name, source) for name, source in tree.imports)
+        self._imports: tuple[ImportInfo, ...] | None = None
+        self._released = False
         self._errors = tuple(told(tree.errors))
         self._plain = not any(segment.metadata.keys() - {"parser_backend"} for segment in tree.segments)
         self._lock = Lock()  # chunks may be read from several threads, and positions remember the last answer
+
+    def release(self) -> None:
+        """Say that all chunks are made, so nothing more will be opened to divide it."""
+        self._released = True
+        if self._imports is not None or self._tree.complete:
+            self._tree.seal()
+        else:
+            trees.keep(self, len(self._tree.text), self._tree.seal)
+
+    def finish(self) -> None:
+        """Make all that contexts are made from."""
+        with self._lock:
+            self._shared()
+
+    def _shared(self) -> tuple[ImportInfo, ...]:
+        if self._imports is None:
+            tree = self._tree
+            self._imports = tuple(ImportInfo(name, source) for name, source in tree.imports)
+            if self._released:
+                trees.forget(self)
+                tree.seal()
+        return self._imports
 
     def of(self, start: int, end: int, place: Place, span: Span) -> ChunkContext:
         """The context of ``[start, end)``, whose first atom is ``span`` and lies at ``place``."""
@@ -82,6 +110,7 @@ class Contexts:
             return LineRange(self._positions.line(start), self._positions.line(end - 1))
 
     def _context(self, start: int, end: int, place: Place, kind: str, opening: Sequence[Span]) -> ChunkContext:
+        imports = self._shared()
         scope, headings, crumbs, table, chain = self._path(place)
         more = tuple(section.name for section in opening if section not in chain)
         if more:
@@ -98,7 +127,7 @@ class Contexts:
             crumbs,
             entities,
             self._siblings(start, end, chain),
-            self._imports,
+            imports,
             headings,
             _section_type(kind, content, table),
             table,
@@ -188,19 +217,26 @@ class Contexts:
 
     def _siblings(self, start: int, end: int, chain: Sequence[Span]) -> tuple[SiblingInfo, ...]:
         marks = self._tree.landmarks
-        marks.reach(end, _SEARCH)
+        marks.reach(end + _NEAR)
         if not marks.starts:
             return ()
         first, last = bisect_left(marks.starts, start), bisect_left(marks.starts, end)
         owner = marks.owners[first] if first < last else (chain[-1] if chain else None)
-        before = self._neighbours(range(first - 1, max(-1, first - 1 - _SEARCH), -1), owner, "before")
-        after = self._neighbours(range(last, min(len(marks.starts), last + _SEARCH)), owner, "after")
+        before = self._neighbours(range(first - 1, -1, -1), start - _NEAR, end, owner, "before")
+        after = self._neighbours(range(last, len(marks.starts)), end + _NEAR, end, owner, "after")
         return (*reversed(before), *after)
 
-    def _neighbours(self, indices: range, owner: Span | None, position: str) -> list[SiblingInfo]:
+    def _neighbours(self, indices: range, limit: int, end: int, owner: Span | None, position: str) -> list[SiblingInfo]:
         marks = self._tree.landmarks
+        starts, since = marks.starts, marks.since
         found: list[SiblingInfo] = []
+        left = _SEARCH
         for i in indices:
+            if not left or (starts[i] - limit) * indices.step > 0:
+                break
+            if since[i] >= end:
+                continue
+            left -= 1
             span = marks.spans[i]
             if marks.owners[i] is owner and span.name and span.detail is not None:
                 found.append(SiblingInfo(span.name, span.detail.label, position, len(found) + 1))

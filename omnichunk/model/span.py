@@ -193,7 +193,8 @@ class Structure:
     ``spans``: sorted, disjoint, relative to the segment's text. ``imports``: ``(name, source)`` pairs in order.
     ``errors``: what was broken, each ending in ``line N`` (1-based in the segment) where known. ``backend``: the
     parser that was used, for ``format_metadata["parser_backend"]``. ``fallback`` tells that it is a substitute,
-    ``parsed`` that spans will be opened from a syntax tree, which is let go of when the chunks are made.
+    ``parsed`` that spans will be opened from a syntax tree, which is let go of when the chunks are made. ``rest``: makes
+    the spans inside those that only contexts look into, and gives all imports; called once at most, before any context.
     """
 
     spans: Sequence[Span] = ()
@@ -202,3 +203,4 @@ class Structure:
     backend: str = ""
     fallback: bool = False
     parsed: bool = False
+    rest: Callable[[], Sequence[tuple[str, str]]] | None = None

@@ -28,7 +28,7 @@ def line_start(raw: bytes, at: int, floor: int) -> int:
 
 def several_lines(raw: bytes, start: int, end: int) -> bool:
     """Whether ``[start, end)`` reaches over more than one line; a newline belongs to the line it ends."""
-    return raw.find(b"\n", start, end - 1) >= 0
+    return 0 <= raw.find(b"\n", start, end) < end - 1
 
 
 class Group:

@@ -1,9 +1,9 @@
-"""Syntax tree to spans: the outline at once, everything else when somebody looks inside.
+"""Syntax tree to spans: the row of top-level groups at once, everything else when somebody looks inside.
 
-The outline is the row of top-level groups and, in turn, of whatever is worth looking into: class bodies, namespaces,
-conditional compilation, functions that hold functions. A function's statements are made when it does not fit. Only
-what is opened is visited, so the cost follows the outline and the chunks; a definition costs about 6 µs, in which a
-parser reads 30 bytes.
+The outline is that row and, in turn, those of whatever is worth looking into: class bodies, namespaces, conditional
+compilation, functions that hold functions. All of it is there once a context asks. A function's statements are made
+when it does not fit. Only what is opened is visited, so the cost follows the outline and the chunks; a definition costs
+about 6 µs, in which a parser reads 30 bytes.
 """
 
 from __future__ import annotations
@@ -60,18 +60,17 @@ NONE, NEXT = Glue.NONE, Glue.NEXT
 class Spans:
     """The spans of one tree over ``raw`` (UTF-8). ``char(byte)`` converts positions; ``None`` if all is ASCII.
 
-    ``imports``: the ``(name, source)`` pairs met in the outline; ``damaged``: its spans that hold syntax errors, outer
-    ones first; a cut beside them is worth less.
+    ``damaged``: spans of the outline that hold syntax errors, outer ones first; a cut beside them is worth less.
     """
 
     def __init__(self, raw: bytes, tags: Tags, char: Callable[[int], int] | None) -> None:
-        self.imports: list[tuple[str, str]] = []
         self.damaged: list[Span] = []
         self._raw = raw + b"\n"
         self._tags = tags
         self._char = char
-        self._eager: list[Span] = []
-        self._busy = False
+        self._imports: list[tuple[int, Sequence[tuple[str, str]]]] = []
+        self._unmade: list[Span] = []
+        self._whole = False
         self._broken = False
         self._make = type(self).made  # a method bound anew for each span would be one more object to collect
         nodes = tags.rules.nodes
@@ -81,10 +80,29 @@ class Spans:
         self._word = nodes.words[0] if nodes.words else b""
 
     def outline(self, root: Node) -> list[Span]:
-        """The spans of the whole tree."""
+        """The spans of the whole tree; what is in them is made later, unless there are syntax errors to be known of."""
         self._broken = getattr(root, "has_error", False)
         start = line_start(self._raw, root.start_byte, 0)
-        return self.made(Spans._listing, self._flat(root.children), start, OUTLINE, "")
+        spans = self.made(Spans._listing, self._flat(root.children), start, OUTLINE, "")
+        if self._broken:
+            self._finish()
+        return spans
+
+    @property
+    def complete(self) -> bool:
+        """Whether the whole outline has been made."""
+        return not self._unmade
+
+    def imports(self) -> list[tuple[str, str]]:
+        """Make all of the outline, from now on at once; the ``(name, source)`` pairs met in it, in order."""
+        self._finish()
+        return [pair for _, pairs in sorted(self._imports) for pair in pairs]
+
+    def _finish(self) -> None:
+        self._whole = False
+        while self._unmade:  # a loop, however deep they nest
+            self._unmade.pop().children  # noqa: B018  made and adopted
+        self._whole = True
 
     def _flat(self, nodes: Sequence[Node]) -> Sequence[Node]:
         """``nodes`` with what is in mere lists of imports or declarations in place of those."""
@@ -93,21 +111,14 @@ class Spans:
             return nodes
         return [*chain.from_iterable(node.children if node.type in flat else (node,) for node in nodes)]
 
-    # -- making children, now or later
-
     def made(
         self, make: Callable[[Spans, Sequence[Node], int, int, str], list[Span]],
         nodes: Sequence[Node], start: int, where: int, owner: str,
     ) -> list[Span]:  # fmt: skip
-        """What ``make`` gives, with the children of all that belongs to the outline; a loop, however deep they nest."""
+        """What ``make`` gives, with what belongs to the outline inside if all of that was asked for."""
         spans = make(self, nodes, start, where, owner)
-        if not self._busy:
-            self._busy = True
-            try:
-                while self._eager:
-                    self._eager.pop().children  # noqa: B018  made and adopted
-            finally:
-                self._busy = False
+        if self._whole:
+            self._finish()
         return spans
 
     def _span(self, start: int, end: int, kind: str, strength: Strength, glue: Glue = NONE) -> Span:
@@ -178,7 +189,7 @@ class Spans:
                 own = tuple(nodes[first : i + 1])  # which the collector need not visit, unlike a list
                 span.opener = partial(self._make, self, Spans._with_lead, own, at, kind.inside, label)
             if self._outlined(kind.label, body, inner, end):
-                self._eager.append(span)
+                self._unmade.append(span)
             if self._broken and node.has_error:
                 self._damage(span)
             spans.append(span)
@@ -349,7 +360,7 @@ class Spans:
                 now = outline and role & OPEN and tags.may_hold(start, end)
                 span.opener = partial(self._make, self, Spans._inside, nodes, start, where if now else INSIDE, owner)
                 if now:
-                    self._eager.append(span)
+                    self._unmade.append(span)
             elif not role and len(nodes) == 1 and not getattr(node, "is_named", True):
                 span.glue = NEXT
             elif not turn:
@@ -371,7 +382,8 @@ class Spans:
         tags = self._tags
         worth = (node for node in nodes if tags.kind(node).role & IMPORT and tags.promising(node))
         found = [pair for node in worth for pair in tags.imports(node)]
-        self.imports += found
+        if found:
+            self._imports.append((nodes[0].start_byte, found))
         return bool(found)
 
     def _role(self, nodes: Sequence[Node]) -> int:
@@ -439,7 +451,7 @@ class Spans:
             inside = OUTLINE if label in HOLDERS else BODY
             span.opener = partial(self._make, self, Spans._with_lead, nodes, start, inside, label)
             if self._outlined(label, body, inner, end):
-                self._eager.append(span)
+                self._unmade.append(span)
         elif len(nodes) > 1:
             span.opener = partial(self._make, self, Spans._with_lead, nodes, start, BODY, label)
         return span
@@ -469,8 +481,9 @@ class Spans:
         rest = self._span(start, end, "statement", ITEM)
         if several:
             rest.opener = partial(self._make, self, Spans._core, (core,), start, where, label)
-            if self._busy:
-                self._eager.append(rest)
+            body = None if label in VALUES else self._tags.body(core)
+            if self._outlined(label, body, body.start_byte if body is not None else end, end):
+                self._unmade.append(rest)
         return [*self._leads(lead, INSIDE, glued=True), rest]
 
     def _core(self, nodes: Sequence[Node], start: int, where: int, label: str) -> list[Span]:

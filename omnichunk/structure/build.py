@@ -19,51 +19,50 @@ if TYPE_CHECKING:
     from omnichunk.registry import PluginRegistry
 
 _NAMELESS = frozenset({"markdown"})
+_OPEN = frozenset({"part", "document"})  # whose children are always known
 
 
 @dataclass(slots=True)
 class Landmarks:
     """The spans the context names, in document order: entities, and blocks of code inside prose.
 
-    ``starts[i]`` is the start of ``spans[i]``; ``owners[i]`` the nearest enclosing entity, or ``None``. Entities that are
-    found late come in document order, so what lies far ahead waits in a list of its own: inserting stays cheap.
+    ``starts[i]`` is the start of ``spans[i]``; ``owners[i]`` the nearest enclosing entity, or ``None``; ``since[i]`` the
+    start of the innermost span around it that is opened or not depending on the budget, so a chunk does not look into
+    one behind its end. Until they are reached, entities wait in a list of their own: inserting stays cheap.
     """
 
     starts: list[int] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
     owners: list[Span | None] = field(default_factory=list)
+    since: list[int] = field(default_factory=list)
     blocks: list[tuple[int, int, str]] = field(default_factory=list)
-    ahead: list[tuple[Span, Span | None]] = field(default_factory=list)
+    ahead: list[tuple[Span, Span | None, int]] = field(default_factory=list)
 
-    def reach(self, position: int, more: int = 0) -> None:
-        """Have all entities that start before ``position``, and ``more`` after them, in the lists."""
+    def reach(self, position: int) -> None:
+        """Have all entities that start before ``position`` in the lists."""
         ahead = self.ahead
-        while ahead and (ahead[-1][0].start < position or more > 0):
-            more -= ahead[-1][0].start >= position
-            self._append(*ahead.pop())
+        while ahead and ahead[-1][0].start < position:
+            span, owner, since = ahead.pop()
+            self.starts.append(span.start)
+            self.spans.append(span)
+            self.owners.append(owner)
+            self.since.append(since)
 
-    def _append(self, span: Span, owner: Span | None) -> None:
-        self.starts.append(span.start)
-        self.spans.append(span)
-        self.owners.append(owner)
-
-    def collect(self, spans: Sequence[Span], owner: Span | None) -> None:
-        """Add the entities among ``spans`` and their known descendants, which lie inside ``owner``."""
-        found: list[tuple[Span, Span | None]] = []
+    def collect(self, spans: Sequence[Span], owner: Span | None, since: int = -1) -> None:
+        """Add the entities among ``spans`` and their known descendants; ``owner`` and ``since``: of the former."""
+        found: list[tuple[Span, Span | None, int]] = []
         blocks: list[tuple[int, int, str]] = []
-        stack = [(span, owner) for span in reversed(spans)]
+        stack = [(span, owner, since) for span in reversed(spans)]
         while stack:
-            span, above = stack.pop()
-            detail = span.detail
-            if detail is not None:
-                if span.kind == "code":
-                    blocks.append((span.start, span.end, detail.language))
-                elif detail.label and span.name:
-                    found.append((span, above))
-                    above = span
+            span, above, since = stack.pop()
+            if span.kind == "code" and span.detail is not None:
+                blocks.append((span.start, span.end, span.detail.language))
+            elif _is_entity(span):
+                found.append((span, above, since))
             known = span.known
             if known:
-                stack.extend([(child, above) for child in reversed(known)])
+                above, since = _within(span, above, since)
+                stack.extend([(child, above, since) for child in reversed(known)])
         if blocks:
             at = bisect_left(self.blocks, blocks[0])
             self.blocks[at:at] = blocks
@@ -72,9 +71,19 @@ class Landmarks:
         elif found:
             self.reach(found[0][0].start + 1)
             at = bisect_right(self.starts, found[0][0].start)
-            self.starts[at:at] = [span.start for span, _ in found]
-            self.spans[at:at] = [span for span, _ in found]
-            self.owners[at:at] = [above for _, above in found]
+            self.starts[at:at] = [span.start for span, _, _ in found]
+            self.spans[at:at] = [span for span, _, _ in found]
+            self.owners[at:at] = [above for _, above, _ in found]
+            self.since[at:at] = [since for _, _, since in found]
+
+
+def _is_entity(span: Span) -> bool:
+    return bool(span.name and span.detail is not None and span.detail.label)
+
+
+def _within(span: Span, owner: Span | None, since: int) -> tuple[Span | None, int]:
+    """Owner and ``since`` of what lies in ``span``, given its own."""
+    return span if _is_entity(span) else owner, since if span.kind in _OPEN else span.start
 
 
 class Segment(NamedTuple):
@@ -94,7 +103,10 @@ class SpanTree:
     and that language's kind. ``label``: what a chunk of prose without any heading is called, empty if a name would only
     harm (measured for Markdown). ``mark``: length of a byte order mark before the content. ``parsed``: spans are opened
     from syntax trees, which take twenty times the memory of the text. ``errors``: diagnostics, the loader's warnings
-    first. ``segments``: where in the container each range is.
+    first. ``segments``: where in the container each range is. ``structures``: what was found in each, in order.
+
+    What only contexts read is made when it is first asked for: the spans inside definitions that fit, ``imports`` and
+    ``landmarks``.
     """
 
     text: str
@@ -106,16 +118,32 @@ class SpanTree:
     label: str = ""
     mark: int = 0
     parsed: bool = False
-    owners: dict[int, Span | None] = field(default_factory=dict)
-    imports: list[tuple[str, str]] = field(default_factory=list)
+    owners: dict[int, tuple[Span | None, int]] = field(default_factory=dict)
+    structures: list[Structure] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     segments: list[Segment] = field(default_factory=list)
+    _imports: list[tuple[str, str]] | None = None
     _landmarks: Landmarks | None = None
+
+    @property
+    def imports(self) -> Sequence[tuple[str, str]]:
+        """The ``(name, source)`` pairs of all imports."""
+        if self._imports is None:
+            found = [s.rest() if s.rest is not None else s.imports for s in self.structures]
+            self._imports = [pair for pairs in found for pair in pairs]
+            self.structures = []
+        return self._imports
+
+    @property
+    def complete(self) -> bool:
+        """Whether all that contexts read has been made."""
+        return all(structure.rest is None for structure in self.structures)
 
     @property
     def landmarks(self) -> Landmarks:
         """The landmarks known so far, collected when first asked for; what is opened later is added then."""
         if self._landmarks is None:
+            _ = self.imports
             self._landmarks = Landmarks()
             self._landmarks.collect(self.root.known, None)
         return self._landmarks
@@ -133,11 +161,11 @@ class SpanTree:
             children = self._inject(span, detail.language, *detail.inner)
             late = True
         if late and children and self._landmarks is not None:
-            self._landmarks.collect(children, self._owner(span))
+            self._landmarks.collect(children, *self._around(span))
         return children
 
     def seal(self) -> None:
-        """Let go of the syntax trees that spans would be opened from, once nothing more will be opened."""
+        """Let go of the syntax trees that spans would be opened from, once nothing more will be asked for."""
         if not self.parsed:
             return
         stack: list[Span] = [self.root]
@@ -147,18 +175,17 @@ class SpanTree:
             if span.known:
                 stack.extend(span.known)
 
-    def _owner(self, span: Span) -> Span | None:
-        """The nearest entity at or above ``span``; what is found is remembered, or deep nesting would cost its square."""
+    def _around(self, span: Span) -> tuple[Span | None, int]:
+        """Owner and ``since`` of what lies in ``span``; what is found is remembered, or deep nesting would cost its square."""
         path: list[Span] = []
         inside: Span | None = span
         while inside is not None and id(inside) not in self.owners:
             path.append(inside)
-            if inside.detail is not None and inside.detail.label:
-                break
             inside = inside.parent
-        owner = inside if inside is None or id(inside) not in self.owners else self.owners[id(inside)]
-        self.owners.update((id(passed), owner) for passed in path)
-        return owner
+        around = (None, -1) if inside is None else self.owners[id(inside)]
+        for passed in reversed(path):
+            around = self.owners[id(passed)] = _within(passed, *around)
+        return around
 
     def embed(self, span: Span) -> None:
         """Make the children of a part in a language of its own, its imports and diagnostics known at once."""
@@ -186,9 +213,11 @@ class SpanTree:
         span.adopt(structure.spans)
         if span.kind == "part" and span.detail is not None:
             span.detail.language = language
-            self.imports.extend(structure.imports)
+            self.structures.append(structure)
             where = f"{language} from line {self.text.count(chr(10), 0, start) + 1}"
             self.errors.extend(f"{where}: {error}" for error in structure.errors)
+        elif structure.rest is not None:
+            structure.rest()
         return structure.spans
 
 
@@ -298,7 +327,7 @@ def _part(tree: SpanTree, segment: FormatSegment, language: str) -> Span:
     for span in structure.spans:
         if span.kind == "part":  # a component's script or style
             tree.embed(span)
-    tree.imports.extend(structure.imports)
+    tree.structures.append(structure)
     tree.errors.extend(_placed(error, segment, tree.text) for error in structure.errors)
     metadata = _position(segment)
     if structure.backend:

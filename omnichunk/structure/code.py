@@ -69,7 +69,8 @@ def _structure(request: StructureRequest, raw: bytes, root: Node, backend: str, 
             outline = [*whole]
     elif made.damaged:
         outline = recovered(text, request.language, outline, made.damaged)
-    return Structure(outline, made.imports, list(syntax_errors(raw, root)), backend, parsed=True)
+    imports, rest = (made.imports(), None) if made.complete else ((), made.imports)
+    return Structure(outline, imports, list(syntax_errors(raw, root)), backend, parsed=True, rest=rest)
 
 
 class Foreign(Spans):
@@ -79,6 +80,7 @@ class Foreign(Spans):
 
     def outline(self, root: Node) -> list[Span]:
         spans = super().outline(root)
+        self.imports()
         self.late = True
         return spans
 
