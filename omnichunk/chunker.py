@@ -9,7 +9,6 @@ from typing import Any
 
 from omnichunk import pipeline
 from omnichunk.errors import OptionError
-from omnichunk.execution import asynchronous
 from omnichunk.execution.batch import files
 from omnichunk.execution.batch import items as batch_jobs
 from omnichunk.execution.engine import Engine, until
@@ -286,6 +285,8 @@ class Chunker:
 
     async def achunk(self, filepath: str | os.PathLike[str], content: str, **options: Any) -> list[Chunk]:
         """``chunk`` beside an event loop, in a thread; cancelling ends it at the next chunk."""
+        from omnichunk.execution import asynchronous
+
         name, text, engine = self._asked("achunk()", filepath, content, options)
         return await asynchronous.call(lambda gone: counted(until(gone, engine.chunks(name, engine.load(name, text)))))
 
@@ -296,12 +297,16 @@ class Chunker:
 
         Leaving early, by ``aclose()`` or cancellation, ends the thread at the next chunk and waits for that.
         """
+        from omnichunk.execution import asynchronous
+
         asynchronous.check_buffer("astream()", buffer_size)
         name, text, engine = self._asked("astream()", filepath, content, options)
         return asynchronous.produce(lambda gone: until(gone, engine.chunks(name, engine.load(name, text))), buffer_size)
 
     async def abatch(self, items: Iterable[Mapping[str, Any]], concurrency: int = 1, **how: Any) -> list[FileResult]:
         """``batch`` beside an event loop; cancelling ends it, workers included, at the next result."""
+        from omnichunk.execution import asynchronous
+
         results = asynchronous.produce(lambda gone: self.iter_batch(list(items), concurrency, **how), concurrency)
         try:
             return [result async for result in results]

@@ -81,8 +81,8 @@ def walk(
     if max_bytes is not None and (type(max_bytes) is not int or max_bytes < 1):
         raise OptionError(f"max_bytes={max_bytes!r}; a whole number of at least 1, or None, is needed.")
     top = os.fsdecode(root)
-    opener = opener or _Disk(top)
     try:
+        opener = opener or _Disk(top)
         listing = opener.listing(top)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)

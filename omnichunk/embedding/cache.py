@@ -17,7 +17,6 @@ from threading import RLock
 from types import MethodType
 from typing import TYPE_CHECKING
 
-from omnichunk.embedding.calling import beside_a_loop, call
 from omnichunk.embedding.vectors import numpy, unit_rows
 from omnichunk.model.semantic import SemanticOptions
 
@@ -58,6 +57,8 @@ class VectorCache:
         Each different text is asked for once. Raises EmbeddingError for what is no answer, StoreError for a file that
         cannot serve as cache.
         """
+        from omnichunk.embedding.calling import beside_a_loop  # and with it asyncio
+
         numpy()  # before anything is embedded in vain
         keys = [blake2b(text.encode(), digest_size=16).digest() for text in texts]
         wanted = dict(zip(keys, texts))
@@ -136,6 +137,8 @@ def identity(options: SemanticOptions) -> str:
 
 def _asked(wanted: dict[bytes, str], options: SemanticOptions, space: _Space) -> Iterator[tuple[bytes, bytes]]:
     """The rows of ``wanted`` by the embedding function, checked against the dimension of its other vectors."""
+    from omnichunk.embedding.calling import call
+
     embed = options.semantic_embed_fn
     assert embed is not None
     for keys in _batches(list(wanted)):

@@ -25,7 +25,6 @@ from typing import NoReturn
 from unicodedata import category
 
 from omnichunk.errors import LoadError, OptionError, suggestion
-from omnichunk.source.detect import detect
 
 HEAD = 4096  # bytes that declarations, signatures and patterns of NULs are looked for in
 DAMAGE = 100  # bytes for each damaged one
@@ -301,6 +300,8 @@ def _utf8(data: bytes, name: str, kind: str, warnings: list[str]) -> Decoded:
                 f"U+FFFD stands for it and {bad - 1} more"
             )
             return Decoded(text, "utf-8", "none", bom, tuple(warnings))
+        from omnichunk.source.detect import detect  # its tables take 15 ms
+
         found = None if bom or 0 in data else detect(data)
         if found is not None:
             encoding, text = found
