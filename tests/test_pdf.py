@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from omnichunk import Chunker, ChunkingError, LoadError, PluginRegistry
 from omnichunk.loaders import pdf as loader
+from omnichunk.loaders import pdf_document
 from omnichunk.loaders.pdf_repair import rebuilt
 from omnichunk.model.document import Source, checked
 from pdfs import HELVETICA, page, pdf, show
@@ -308,8 +309,8 @@ def test_text_is_no_pdf():
 
 
 def test_work_is_bounded(monkeypatch):
-    monkeypatch.setattr(loader, "OPERATIONS", 10)
-    monkeypatch.setattr(loader, "PAGE_COST", 0)
+    monkeypatch.setattr(pdf_document, "OPERATIONS", 10)
+    monkeypatch.setattr(pdf_document, "PAGE_COST", 0)
     many = b"0 g " * 30_000
     loaded = load(pdf([page("first") + many + page("late"), page("later")], compress=True))
     assert loaded.text == "first"

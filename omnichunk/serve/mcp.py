@@ -106,6 +106,7 @@ async def over_stdio(make: Callable[[], Service]) -> None:
 
     ``make`` makes the service; it imports plugins, whatever they print, so it is called when the output is protected.
     """
+    from anyio import CancelScope
     from mcp.server.stdio import stdio_server
 
     try:
@@ -113,7 +114,11 @@ async def over_stdio(make: Callable[[], Service]) -> None:
             with contextlib.redirect_stdout(sys.stderr):
                 async with make() as service:
                     serving = server(service)
-                    await serving.run(read, write, serving.create_initialization_options())
+                    try:
+                        await serving.run(read, write, serving.create_initialization_options())
+                    finally:
+                        with CancelScope(shield=True):  # a client that has left cancels whatever is awaited
+                            await service.close()
     except (OSError, ExceptionGroup) as error:
         if not _client_left(error):
             raise

@@ -54,6 +54,10 @@ class Service:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End the workers, once."""
         if self._workers is not None:
             await self._workers.close()
             self._workers = None

@@ -80,9 +80,10 @@ class Worker:
             reason = str(gone)
         except BaseException:
             worker.kill()
+            await worker.ended()
             raise
         worker.kill()
-        await worker.process.wait()
+        await worker.ended()
         raise WorkerGone(reason)
 
     @property
@@ -113,6 +114,11 @@ class Worker:
         with suppress(ProcessLookupError):
             self.process.kill()
 
+    async def ended(self) -> None:
+        """Wait until the process is gone, and let go of its pipes: their end is told by events a closing loop misses."""
+        await self.process.wait()
+        self.process._transport.close()  # type: ignore[attr-defined]
+
 
 class Workers:
     """Up to ``limits.workers`` workers, started when there is work for them and kept. ``close`` at the end.
@@ -137,7 +143,7 @@ class Workers:
         self._slots = asyncio.Semaphore(self.size)
         self._free: list[Worker] = []
         self._all: set[Worker] = set()
-        self._ending: set[asyncio.Task[int]] = set()
+        self._ending: set[asyncio.Task[None]] = set()
         self._closed = False
 
     @property
@@ -209,7 +215,7 @@ class Workers:
         """Kill a worker, and see that the system can forget it."""
         worker.kill()
         self._all.discard(worker)
-        waiting = asyncio.ensure_future(worker.process.wait())
+        waiting = asyncio.ensure_future(worker.ended())
         self._ending.add(waiting)
         waiting.add_done_callback(self._ending.discard)
 
