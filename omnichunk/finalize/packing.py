@@ -154,29 +154,29 @@ class Packer:
         ]
         if self._worth:
             prices = [price - self._worth.get(atom.start, 0.0) for price, atom in zip(prices, atoms)]
-        prices.append(_CHUNK)
-        best = [0.0] * (count + 1)
+        rest = [*prices, _CHUNK]  # the least that everything from atom j on costs, once it is known
         ends = [0] * count
         budget, target, minimum = self._budget, self._target, self._minimum
         header = self._header
         brim = budget * _BRIM if target < budget * _BRIM else budget
+        last = count
         for i in range(count - 1, -1, -1):
             shift = starts[i] - header(atoms[i].place).room
             least, end = float("inf"), i + 1
-            for j in range(i + 1, count + 1):
+            for j in range(i + 1, last + 1):
                 size = starts[j] - shift
                 if size > budget and j > i + 1:
                     break
                 distance = (size - target) / target
-                cost = best[j] + prices[j] + distance * distance
+                cost = rest[j] + distance * distance
                 if size < minimum:
                     cost += _TINY
                 elif brim < size < budget:
                     cost += _FULL * (size - brim) / (budget - brim)
                 if cost < least:
                     least, end = cost, j
-                if j < count and atoms[j].barrier:
-                    break
-            best[i] = least
+            rest[i] += least
             ends[i] = end
+            if atoms[i].barrier:
+                last = i
         return ends
