@@ -70,6 +70,7 @@ class Spans:
         self._char = char
         self._imports: list[tuple[int, Sequence[tuple[str, str]]]] = []
         self._unmade: list[Span] = []
+        self._hurt: list[Span] = []
         self._whole = False
         self._broken = False
         self._make = type(self).made  # a method bound anew for each span would be one more object to collect
@@ -80,12 +81,13 @@ class Spans:
         self._word = nodes.words[0] if nodes.words else b""
 
     def outline(self, root: Node) -> list[Span]:
-        """The spans of the whole tree; what is in them is made later, unless there are syntax errors to be known of."""
+        """The spans of the whole tree; what is in them is made later, but for what holds syntax errors."""
         self._broken = getattr(root, "has_error", False)
         start = line_start(self._raw, root.start_byte, 0)
         spans = self.made(Spans._listing, self._flat(root.children), start, OUTLINE, "")
-        if self._broken:
-            self._finish()
+        while self._hurt:
+            self._hurt.pop().children  # noqa: B018  made and adopted
+        self._hurt = self._unmade
         return spans
 
     @property
@@ -188,9 +190,10 @@ class Spans:
             else:
                 own = tuple(nodes[first : i + 1])  # which the collector need not visit, unlike a list
                 span.opener = partial(self._make, self, Spans._with_lead, own, at, kind.inside, label)
+            hurt = self._broken and node.has_error
             if self._outlined(kind.label, body, inner, end):
-                self._unmade.append(span)
-            if self._broken and node.has_error:
+                (self._hurt if hurt else self._unmade).append(span)
+            if hurt:
                 self._damage(span)
             spans.append(span)
             done = i + 1
@@ -323,10 +326,11 @@ class Spans:
                         nodes = (*chain.from_iterable(above[0] for above in lead), *nodes)
                         lead = []
                         bound = False
-                    span = self._definition(nodes, start, end, found, doc, owner, several=several)
+                    hurt = broken and any(map(has_error, nodes))
+                    span = self._definition(nodes, start, end, found, doc, owner, several=several, hurt=hurt)
                     if not several and found[2] in VALUES:
                         span.strength = strength
-                    if broken and any(map(has_error, nodes)):
+                    if hurt:
                         self._damage(span)
                     spans.append(span)
                     run = None
@@ -354,13 +358,14 @@ class Spans:
             span = Span(start, end, what, strength) if char is None else Span(char(start), char(end), what, strength)
             spans.append(span)
             run = None
-            if broken and any(map(has_error, nodes)):
+            hurt = broken and any(map(has_error, nodes))
+            if hurt:
                 self._damage(span)
             if several:
                 now = outline and role & OPEN and tags.may_hold(start, end)
                 span.opener = partial(self._make, self, Spans._inside, nodes, start, where if now else INSIDE, owner)
                 if now:
-                    self._unmade.append(span)
+                    (self._hurt if hurt else self._unmade).append(span)
             elif not role and len(nodes) == 1 and not getattr(node, "is_named", True):
                 span.glue = NEXT
             elif not turn:
@@ -417,7 +422,7 @@ class Spans:
 
     def _definition(
         self, nodes: Sequence[Node], start: int, end: int, found: Found, doc: tuple[int, int] | None, owner: str,
-        *, several: bool = True,
+        *, several: bool, hurt: bool,
     ) -> Span:  # fmt: skip
         """The span of a definition. ``nodes``, ``start``: with the comments above it, which are at ``doc``."""
         outer, core, label, name = found
@@ -451,7 +456,7 @@ class Spans:
             inside = OUTLINE if label in HOLDERS else BODY
             span.opener = partial(self._make, self, Spans._with_lead, nodes, start, inside, label)
             if self._outlined(label, body, inner, end):
-                self._unmade.append(span)
+                (self._hurt if hurt else self._unmade).append(span)
         elif len(nodes) > 1:
             span.opener = partial(self._make, self, Spans._with_lead, nodes, start, BODY, label)
         return span
@@ -483,7 +488,7 @@ class Spans:
             rest.opener = partial(self._make, self, Spans._core, (core,), start, where, label)
             body = None if label in VALUES else self._tags.body(core)
             if self._outlined(label, body, body.start_byte if body is not None else end, end):
-                self._unmade.append(rest)
+                (self._hurt if self._broken and has_error(core) else self._unmade).append(rest)
         return [*self._leads(lead, INSIDE, glued=True), rest]
 
     def _core(self, nodes: Sequence[Node], start: int, where: int, label: str) -> list[Span]:

@@ -64,6 +64,7 @@ def _structure(request: StructureRequest, raw: bytes, root: Node, backend: str, 
     made = (Foreign if kinds.foreign else Spans)(raw, Tags(raw, kinds), None if text.isascii() else _chars(raw))
     outline = made.outline(root)
     if root.type == "ERROR" or [node.type for node in root.children[:2]] == ["ERROR"]:
+        made.imports()  # and with them all of the outline
         whole = outlined(text, request.language, "").spans
         if _definitions(whole) > _definitions(outline) + 1:
             outline = [*whole]
