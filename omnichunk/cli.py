@@ -71,13 +71,25 @@ def start(
 @app.command("chunk")
 def chunk_command(
     paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files, folders, or - for standard input.")],
-    max_size: Annotated[int | None, typer.Option(help="Most a chunk may measure, context included.")] = None,
-    min_size: Annotated[int | None, typer.Option(help="Merge neighbours smaller than this, if they fit.")] = None,
-    size_unit: Annotated[str | None, typer.Option(help="chars, nws (without white space) or tokens.")] = None,
+    max_size: Annotated[
+        int | None, typer.Option(help="Most a chunk may measure, context included.", show_default="1500")
+    ] = None,
+    min_size: Annotated[
+        int | None, typer.Option(help="Merge neighbours smaller than this, if they fit.", show_default="50")
+    ] = None,
+    size_unit: Annotated[
+        str | None, typer.Option(help="chars, nws (without white space) or tokens.", show_default="chars")
+    ] = None,
     tokenizer: Annotated[str | None, typer.Option(help="A name, a tokenizer.json, or approximate.")] = None,
-    context_mode: Annotated[str | None, typer.Option(help="Context in the payload: full, minimal or none.")] = None,
-    coverage: Annotated[str | None, typer.Option(help="retrieval, or lossless to keep every byte.")] = None,
-    target_fill: Annotated[float | None, typer.Option(help="Share of the maximum to aim at, up to 1.")] = None,
+    context_mode: Annotated[
+        str | None, typer.Option(help="Context in the payload: full, minimal or none.", show_default="full")
+    ] = None,
+    coverage: Annotated[
+        str | None, typer.Option(help="retrieval, or lossless to keep every byte.", show_default="retrieval")
+    ] = None,
+    target_fill: Annotated[
+        float | None, typer.Option(help="Share of the maximum to aim at, up to 1.", show_default="0.65")
+    ] = None,
     overlap: Annotated[str | None, typer.Option(help="Text to repeat: units, or a fraction such as 0.1.")] = None,
     overlap_lines: Annotated[int | None, typer.Option(help="Lines to repeat as context.")] = None,
     language: Annotated[str | None, typer.Option(help="Instead of the one the name tells.")] = None,
@@ -94,7 +106,9 @@ def chunk_command(
     output: Annotated[str | None, typer.Option("--output", "-o", help="Write chunks to this file, or nothing.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the --output of an interrupted run.")] = False,
     concurrency: Annotated[int | None, typer.Option(min=0, help="Workers; as processors. 0: no worker.")] = None,
-    timeout: Annotated[float | None, typer.Option(min=0.001, help="Seconds a file may take; 120.")] = None,
+    timeout: Annotated[
+        float | None, typer.Option(min=0.001, help="Seconds a file may take.", show_default="120")
+    ] = None,
     stats: Annotated[bool, typer.Option("--stats", help="The full summary, and no chunks but to --output.")] = False,
     keep_going: Annotated[bool, typer.Option("--keep-going", help="Status 0 even if files failed.")] = False,
 ) -> None:

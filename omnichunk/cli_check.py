@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -128,10 +129,16 @@ def _place(chunk: Chunk) -> str:
 
 def check_command(
     paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files and folders.")],
-    max_size: Annotated[int | None, typer.Option(help="Most a chunk may measure, context included.")] = None,
-    size_unit: Annotated[str | None, typer.Option(help="chars, nws (without white space) or tokens.")] = None,
+    max_size: Annotated[
+        int | None, typer.Option(help="Most a chunk may measure, context included.", show_default="1500")
+    ] = None,
+    size_unit: Annotated[
+        str | None, typer.Option(help="chars, nws (without white space) or tokens.", show_default="chars")
+    ] = None,
     tokenizer: Annotated[str | None, typer.Option(help="A name, a tokenizer.json, or approximate.")] = None,
-    context_mode: Annotated[str | None, typer.Option(help="Context in the payload: full, minimal or none.")] = None,
+    context_mode: Annotated[
+        str | None, typer.Option(help="Context in the payload: full, minimal or none.", show_default="full")
+    ] = None,
     min_context: Annotated[float, typer.Option(min=0, max=100, help="Least % of payloads with context.")] = 0.0,
     glob: Annotated[list[str] | None, typer.Option(help="Only such files of folders, as in .gitignore.")] = None,
     exclude: Annotated[list[str] | None, typer.Option(help="Not such files of folders.")] = None,
@@ -139,7 +146,9 @@ def check_command(
     max_bytes: Annotated[int | None, typer.Option(min=1, help="Skip larger files of folders.")] = None,
     encoding: Annotated[str | None, typer.Option(help="Of text files; found out if not named.")] = None,
     concurrency: Annotated[int | None, typer.Option(min=0, help="Workers; as processors. 0: no worker.")] = None,
-    timeout: Annotated[float | None, typer.Option(min=0.001, help="Seconds a file may take; 120.")] = None,
+    timeout: Annotated[
+        float | None, typer.Option(min=0.001, help="Seconds a file may take.", show_default="120")
+    ] = None,
 ) -> None:
     """Prove on your own files that chunks are exact, complete and within budget; status 1 if one is not.
 
@@ -204,7 +213,7 @@ def report(found: list[Findings], min_context: float) -> tuple[str, bool]:
         lines.append("worst files:")
         for f in worst[:WORST]:
             what = [f"{name}: {place}" for name, place in f.broken.items()]
-            what += [f.error.removeprefix(f"{f.path}: ")] if f.error else []
+            what += [re.sub(r"^(\d+): ", r"line \1: ", f.error.removeprefix(f"{f.path}:").lstrip())] if f.error else []
             what += [f"context left out of {f.omitted} of {f.chunks} chunks"] if f.omitted else []
             lines.append(f"  {os.path.normpath(f.path)}: {'; '.join(what)}")
         if len(worst) > WORST:

@@ -30,7 +30,11 @@ def add_store_commands(app: typer.Typer) -> None:
     """Give ``app`` the commands ``index``, ``search`` and ``store``."""
     app.command("index")(index_command)
     app.command("search")(search_command)
-    store = typer.Typer(help="Look into a store of chunks.", context_settings={"help_option_names": ["-h", "--help"]})
+    store = typer.Typer(
+        help="Look into a store of chunks.",
+        no_args_is_help=True,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
     store.command("stats")(stats_command)
     store.command("export")(export_command)
     store.command("check")(check_command)
@@ -41,11 +45,19 @@ def index_command(
     root: Annotated[str, typer.Argument(metavar="PATH", help="A folder, or a file.")],
     store: STORE = "chunks.db",
     collection: COLLECTION = "default",
-    max_size: Annotated[int | None, typer.Option(help="Most a chunk may measure, context included.")] = None,
-    min_size: Annotated[int | None, typer.Option(help="Merge neighbours smaller than this, if they fit.")] = None,
-    size_unit: Annotated[str | None, typer.Option(help="chars, nws (without white space) or tokens.")] = None,
+    max_size: Annotated[
+        int | None, typer.Option(help="Most a chunk may measure, context included.", show_default="1500")
+    ] = None,
+    min_size: Annotated[
+        int | None, typer.Option(help="Merge neighbours smaller than this, if they fit.", show_default="50")
+    ] = None,
+    size_unit: Annotated[
+        str | None, typer.Option(help="chars, nws (without white space) or tokens.", show_default="chars")
+    ] = None,
     tokenizer: Annotated[str | None, typer.Option(help="A name, a tokenizer.json, or approximate.")] = None,
-    context_mode: Annotated[str | None, typer.Option(help="Context in the payload: full, minimal or none.")] = None,
+    context_mode: Annotated[
+        str | None, typer.Option(help="Context in the payload: full, minimal or none.", show_default="full")
+    ] = None,
     glob: Annotated[list[str] | None, typer.Option(help="Only such files, as in .gitignore.")] = None,
     exclude: Annotated[list[str] | None, typer.Option(help="Not such files.")] = None,
     include_hidden: Annotated[bool, typer.Option("--include-hidden", help="Names with a leading dot, too.")] = False,

@@ -96,3 +96,11 @@ def test_a_range_that_is_off_by_one_is_found(folder):
     (chunk,) = result.chunks
     moved = replace(chunk, byte_range=ByteRange(chunk.byte_range.start + 1, chunk.byte_range.end))
     assert "slices" in Prove((), None)(replace(result, chunks=(moved,))).broken
+
+
+def test_a_failed_file_is_named_once(run, folder):  # noqa: F811
+    (folder / "docs" / "bad.md").write_bytes(b"Fine.\nNot \xff\n")
+    code, out, _ = run("check", "docs")
+    assert code == 1
+    assert out.count("bad.md") == 1
+    assert "bad.md: line 2: byte 0xFF" in out

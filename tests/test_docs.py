@@ -31,11 +31,10 @@ def blocks(path: Path, kind: str) -> list[str]:
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """A folder that looks like the project a reader stands in."""
+    """A folder with what the examples name of the one a reader stands in."""
     shutil.copytree(ROOT / "docs", tmp_path / "docs")
     shutil.copy(ROOT / "README.md", tmp_path)
-    (tmp_path / "src").mkdir()
-    shutil.copy(ROOT / "omnichunk" / "walk.py", tmp_path / "src")
+    shutil.copytree(ROOT / "plugins", tmp_path / "plugins", ignore=shutil.ignore_patterns(".*", "__pycache__"))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -66,6 +65,17 @@ def test_console_examples_run(command, project):
     assert done.returncode == 0, done.stderr
     assert "file" in done.stderr or "omnichunk chunk" not in command
     assert done.stdout or "--output" in command or "--stats" in command
+
+
+def test_the_questions_of_the_examples_point_to_their_answers():
+    text = (ROOT / "docs" / "evaluation.md").read_text(encoding="utf-8")
+    spans = re.findall(r'"path": "(?:docs/)?execution.md", "start": (\d+), "end": (\d+)', text)
+    answered = (ROOT / "docs" / "execution.md").read_text(encoding="utf-8")
+    for start, end in spans:
+        answer = answered[int(start) : int(end)]
+        assert answer.startswith("In a worker, nothing worse than to cost itself.")
+        assert answer.endswith("the reason.")
+    assert len(spans) == 2
 
 
 def test_there_are_exactly_two_commands_to_set_up():

@@ -346,6 +346,12 @@ def test_bm25_needs_its_package(monkeypatch):
         evaluate(corpus, questions)
 
 
+def test_the_embedding_retriever_needs_its_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    with pytest.raises(MissingDependencyError, match=r'pip install "omnichunk\[eval\]"'):
+        embedding_retriever(letters)(["a payload"])
+
+
 def letters(texts):
     return [[text.count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"] for text in texts]
 

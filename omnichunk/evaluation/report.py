@@ -22,9 +22,14 @@ def metrics(report: EvaluationReport) -> list[str]:
 def sentence(report: EvaluationReport) -> str:
     """What was done, in a line."""
     return (
-        f"{len(report.questions)} questions about {report.documents} documents; retriever {report.retriever}; "
+        f"{_number(len(report.questions), 'question')} about {_number(report.documents, 'document')}; "
+        f"retriever {report.retriever}; "
         f"read: {report.budget} {report.unit}; {LEVEL:.0%} intervals of {report.resamples} resamples"
     )
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count:,} {what}" + "s" * (count != 1)
 
 
 def percent(interval: Interval, *, signed: bool = False) -> str:

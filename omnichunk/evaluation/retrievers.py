@@ -68,8 +68,10 @@ def embedding_retriever(embed: Callable[[list[str]], Any]) -> Index:
         return unit_rows(call(embed, list(texts)), len(texts), dimension, "embedding_retriever()")
 
     def embeddings(payloads: Sequence[str]) -> Search:
-        import numpy as np
-
+        try:
+            import numpy as np
+        except ImportError:
+            raise missing("embedding_retriever()", "numpy", "eval") from None
         table = np.concatenate([rows(payloads[at : at + BATCH]) for at in range(0, len(payloads), BATCH)])
 
         def search(question: str, limit: int) -> list[Found]:
