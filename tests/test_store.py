@@ -200,6 +200,18 @@ def test_a_failed_scan_owns_nothing(project, store):
     assert store.sync(project, **SMALL).files_deleted == 0
 
 
+def test_one_scan_names_all_that_fails(project, store):
+    for name in ("one.pdf", "other.pdf"):
+        (project / name).write_bytes(b"%PDF-1.7 and no more")
+    with pytest.raises(StoreError) as failed:
+        store.sync(project, **SMALL)
+    first, second, last = str(failed.value).splitlines()
+    assert "one.pdf" in first
+    assert "other.pdf" in second
+    assert last == "Nothing of this sync was stored; repair or exclude these files."
+    assert state(store) == []
+
+
 def test_the_root_has_to_be_there(project, store):
     store.sync(project, **SMALL)
     before = state(store)

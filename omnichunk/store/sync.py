@@ -20,6 +20,9 @@ from omnichunk.store.rows import Outcome, decoded, encodable, hash_of, outcome, 
 RECENT = 2_000_000_000
 """Nanoseconds after a write during which another might leave the same time; a file so young is known by its hash."""
 
+FAILURES = 20
+"""Files that cannot be chunked, after which a scan looks for no more."""
+
 Progress = Callable[[str, str], object]
 """Told a path, and what became of it: ``unchanged``, ``updated``, ``deleted`` or ``left out``."""
 
@@ -111,14 +114,23 @@ class _Sync:
             self.known[row[1]] = Known(*row)
 
     def run(self) -> None:
+        failures: list[str] = []
         with closing(self.scan.outcomes(self.unchanged)) as outcomes:
             for done in outcomes:
-                if done.outcome == "ok":
+                if done.outcome == "failed":
+                    failures.append(str(done.error))
+                    if len(failures) == FAILURES:
+                        break
+                elif failures:
+                    continue  # looked at for more that fails: one run names all there is to repair
+                elif done.outcome == "ok":
                     self.write(done)
-                elif done.outcome == "failed":
-                    raise StoreError(f"{done.error} Nothing of this sync was stored; repair or exclude the file.")
                 elif done.error != "not wanted":
                     self.leave_out(done)
+        if failures:
+            one = len(failures) == 1
+            what = "Nothing of this sync was stored; repair or exclude " + ("the file." if one else "these files.")
+            raise StoreError((" " if one else "\n").join([*failures, what]))
         self.own()
         if self.altered:
             self.session.rows("UPDATE collection SET generation = generation + 1 WHERE id = ?", self.collection)
