@@ -137,8 +137,7 @@ def chunk_command(
     if name is not None and STDIN not in paths:
         raise typer.BadParameter("it names standard input, and no PATH is -", param_hint="--name")
     if output is not None and (read := read_from(output, paths)):
-        raise typer.BadParameter(
-            f"{output} is {read}, which is to be chunked; name another file", param_hint="--output"
-        )
+        what = f"{output} is to be chunked" if output == read else f"{output} is {read}, which is to be chunked"
+        raise typer.BadParameter(f"{what}; name another file", param_hint="--output")
     sources = Sources(paths, which, encoding, name or "stdin", concurrency, timeout)
     raise typer.Exit(chunk(sources, options, Target(format, output, stats, resume), keep_going))

@@ -184,4 +184,5 @@ def written(report: EvaluationReport | TuneReport, html: str | None, as_json: bo
 def told(corpus: Corpus, questions: int) -> str:
     """A line for standard error on what was read."""
     left = f", {len(corpus.left_out)} left out" if corpus.left_out else ""
-    return f"{len(corpus.documents)} files{left}, {questions} questions\n"
+    files = len(corpus.documents)
+    return f"{files} file{'s' * (files != 1)}{left}, {questions} question{'s' * (questions != 1)}\n"

@@ -133,7 +133,7 @@ def destination(output: str | None, wanted: Callable[[], bool]) -> Iterator[Call
     with _termination_raised():
         temporary = os.path.join(folder, f".{name}.{os.getpid()}-{os.urandom(4).hex()}.part")
         try:  # named before it is made: a signal may come in between
-            with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            with open(_made(temporary, output), "wb") as file:
                 yield into(file)
             if wanted():
                 os.chmod(temporary, 0o666 & ~_umask() if mode is None else stat.S_IMODE(mode))
@@ -141,6 +141,15 @@ def destination(output: str | None, wanted: Callable[[], bool]) -> Iterator[Call
         finally:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
+
+
+def _made(temporary: str, output: str) -> int:
+    """A new file, open for writing; errors name what is to be written in the end."""
+    try:
+        return os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        error.filename = output
+        raise
 
 
 @contextlib.contextmanager

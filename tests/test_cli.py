@@ -212,7 +212,7 @@ def test_the_output_is_none_of_the_files_to_chunk(run, folder):
     for output in ("docs/a.md", "./docs/../docs/a.md", "hard.jsonl", "soft.jsonl"):
         status, out, err = run("chunk", "docs/b.py", "docs/a.md", "-o", output)
         assert (status, out) == (2, ""), output
-        assert "which is to be chunked" in " ".join(err.replace("│", " ").split())
+        assert "is to be chunked" in " ".join(err.replace("│", " ").split())
     with open("docs/a.md", "rb") as stdin:
         done = subprocess.run(
             [*COMMAND, "chunk", "-", "-o", "docs/a.md"], stdin=stdin, capture_output=True, check=False
@@ -258,6 +258,7 @@ def test_a_pipe_that_closes_is_no_failure(folder):
     [
         ("chunk docs/a.md >&-", 1, "omnichunk: standard output: cannot be written: Bad file descriptor.\n"),
         ("chunk docs/a.md >/dev/full", 1, "omnichunk: standard output: cannot be written: No space left on device.\n"),
+        ("chunk docs/a.md -o no/a.jsonl", 1, "omnichunk: no/a.jsonl: cannot be written: No such file or directory.\n"),
         ("check docs --concurrency 0 >&-", 1, "omnichunk: standard output: cannot be written: Bad file descriptor.\n"),
         ("--version >&-", 1, "omnichunk: standard output: cannot be written: Bad file descriptor.\n"),
         ("chunk - --name x.md <&-", 1, "failed: x.md: standard input cannot be read: Bad file descriptor.\n"),
@@ -272,7 +273,7 @@ def test_streams_that_are_closed(folder, command, status, message):
     err = done.stderr.decode()
     assert message in err
     assert "Traceback" not in err
-    if "-o" in command:
+    if "x.jsonl" in command:
         assert chunks_of((folder / "x.jsonl").read_text(encoding="utf-8")) == Chunker().chunk_file("docs/a.md")
 
 
