@@ -13,6 +13,20 @@ from omnichunk.cli_check import check_command
 from omnichunk.cli_diff import diff_command
 from omnichunk.cli_eval import eval_command
 from omnichunk.cli_inspect import add_commands
+from omnichunk.cli_options import (
+    Concurrency,
+    ContextMode,
+    Encoding,
+    Exclude,
+    Glob,
+    IncludeHidden,
+    MaxBytes,
+    MaxSize,
+    MinSize,
+    SizeUnit,
+    Timeout,
+    Tokenizer,
+)
 from omnichunk.cli_serve import serve_command
 from omnichunk.cli_store import add_store_commands
 
@@ -71,19 +85,11 @@ def start(
 @app.command("chunk")
 def chunk_command(
     paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files, folders, or - for standard input.")],
-    max_size: Annotated[
-        int | None, typer.Option(help="Most a chunk may measure, context included.", show_default="1500")
-    ] = None,
-    min_size: Annotated[
-        int | None, typer.Option(help="Merge neighbours smaller than this, if they fit.", show_default="50")
-    ] = None,
-    size_unit: Annotated[
-        str | None, typer.Option(help="chars, nws (without white space) or tokens.", show_default="chars")
-    ] = None,
-    tokenizer: Annotated[str | None, typer.Option(help="A name, a tokenizer.json, or approximate.")] = None,
-    context_mode: Annotated[
-        str | None, typer.Option(help="Context in the payload: full, minimal or none.", show_default="full")
-    ] = None,
+    max_size: MaxSize = None,
+    min_size: MinSize = None,
+    size_unit: SizeUnit = None,
+    tokenizer: Tokenizer = None,
+    context_mode: ContextMode = None,
     coverage: Annotated[
         str | None, typer.Option(help="retrieval, or lossless to keep every byte.", show_default="retrieval")
     ] = None,
@@ -96,19 +102,17 @@ def chunk_command(
     embedder: Annotated[
         str | None, typer.Option(help='Cut where the topic changes, by "model2vec: model=DIR" or a plugin\'s.')
     ] = None,
-    glob: Annotated[list[str] | None, typer.Option(help="Only such files of folders, as in .gitignore.")] = None,
-    exclude: Annotated[list[str] | None, typer.Option(help="Not such files of folders.")] = None,
-    include_hidden: Annotated[bool, typer.Option("--include-hidden", help="Names with a leading dot, too.")] = False,
-    max_bytes: Annotated[int | None, typer.Option(min=1, help="Skip larger files of folders.")] = None,
-    encoding: Annotated[str | None, typer.Option(help="Of text files; found out if not named.")] = None,
+    glob: Glob = None,
+    exclude: Exclude = None,
+    include_hidden: IncludeHidden = False,
+    max_bytes: MaxBytes = None,
+    encoding: Encoding = None,
     name: Annotated[str | None, typer.Option(help="What standard input is called; tells its format.")] = None,
     format: Annotated[str | None, typer.Option(help="jsonl, json, csv, text, or a plugin's.")] = None,
     output: Annotated[str | None, typer.Option("--output", "-o", help="Write chunks to this file, or nothing.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the --output of an interrupted run.")] = False,
-    concurrency: Annotated[int | None, typer.Option(min=0, help="Workers; as processors. 0: no worker.")] = None,
-    timeout: Annotated[
-        float | None, typer.Option(min=0.001, help="Seconds a file may take.", show_default="120")
-    ] = None,
+    concurrency: Concurrency = None,
+    timeout: Timeout = None,
     stats: Annotated[bool, typer.Option("--stats", help="The full summary, and no chunks but to --output.")] = False,
     keep_going: Annotated[bool, typer.Option("--keep-going", help="Status 0 even if files failed.")] = False,
 ) -> None:

@@ -12,6 +12,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from omnichunk.cli_options import (
+    Concurrency,
+    ContextMode,
+    Encoding,
+    Exclude,
+    Glob,
+    IncludeHidden,
+    MaxBytes,
+    MaxSize,
+    SizeUnit,
+    Timeout,
+    Tokenizer,
+)
+
 if TYPE_CHECKING:
     from omnichunk import Chunk, Chunker, FileResult
 
@@ -129,26 +143,18 @@ def _place(chunk: Chunk) -> str:
 
 def check_command(
     paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files and folders.")],
-    max_size: Annotated[
-        int | None, typer.Option(help="Most a chunk may measure, context included.", show_default="1500")
-    ] = None,
-    size_unit: Annotated[
-        str | None, typer.Option(help="chars, nws (without white space) or tokens.", show_default="chars")
-    ] = None,
-    tokenizer: Annotated[str | None, typer.Option(help="A name, a tokenizer.json, or approximate.")] = None,
-    context_mode: Annotated[
-        str | None, typer.Option(help="Context in the payload: full, minimal or none.", show_default="full")
-    ] = None,
+    max_size: MaxSize = None,
+    size_unit: SizeUnit = None,
+    tokenizer: Tokenizer = None,
+    context_mode: ContextMode = None,
     min_context: Annotated[float, typer.Option(min=0, max=100, help="Least % of payloads with context.")] = 0.0,
-    glob: Annotated[list[str] | None, typer.Option(help="Only such files of folders, as in .gitignore.")] = None,
-    exclude: Annotated[list[str] | None, typer.Option(help="Not such files of folders.")] = None,
-    include_hidden: Annotated[bool, typer.Option("--include-hidden", help="Names with a leading dot, too.")] = False,
-    max_bytes: Annotated[int | None, typer.Option(min=1, help="Skip larger files of folders.")] = None,
-    encoding: Annotated[str | None, typer.Option(help="Of text files; found out if not named.")] = None,
-    concurrency: Annotated[int | None, typer.Option(min=0, help="Workers; as processors. 0: no worker.")] = None,
-    timeout: Annotated[
-        float | None, typer.Option(min=0.001, help="Seconds a file may take.", show_default="120")
-    ] = None,
+    glob: Glob = None,
+    exclude: Exclude = None,
+    include_hidden: IncludeHidden = False,
+    max_bytes: MaxBytes = None,
+    encoding: Encoding = None,
+    concurrency: Concurrency = None,
+    timeout: Timeout = None,
 ) -> None:
     """Prove on your own files that chunks are exact, complete and within budget; status 1 if one is not.
 

@@ -13,6 +13,18 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from omnichunk import ChunkingError, OptionError
+from omnichunk.cli_options import (
+    ContextMode,
+    Encoding,
+    Exclude,
+    Glob,
+    IncludeHidden,
+    MaxBytes,
+    MaxSize,
+    MinSize,
+    SizeUnit,
+    Tokenizer,
+)
 
 if TYPE_CHECKING:
     from omnichunk import ChunkStore
@@ -45,24 +57,16 @@ def index_command(
     root: Annotated[str, typer.Argument(metavar="PATH", help="A folder, or a file.")],
     store: STORE = "chunks.db",
     collection: COLLECTION = "default",
-    max_size: Annotated[
-        int | None, typer.Option(help="Most a chunk may measure, context included.", show_default="1500")
-    ] = None,
-    min_size: Annotated[
-        int | None, typer.Option(help="Merge neighbours smaller than this, if they fit.", show_default="50")
-    ] = None,
-    size_unit: Annotated[
-        str | None, typer.Option(help="chars, nws (without white space) or tokens.", show_default="chars")
-    ] = None,
-    tokenizer: Annotated[str | None, typer.Option(help="A name, a tokenizer.json, or approximate.")] = None,
-    context_mode: Annotated[
-        str | None, typer.Option(help="Context in the payload: full, minimal or none.", show_default="full")
-    ] = None,
-    glob: Annotated[list[str] | None, typer.Option(help="Only such files, as in .gitignore.")] = None,
-    exclude: Annotated[list[str] | None, typer.Option(help="Not such files.")] = None,
-    include_hidden: Annotated[bool, typer.Option("--include-hidden", help="Names with a leading dot, too.")] = False,
-    max_bytes: Annotated[int | None, typer.Option(min=1, help="Skip larger files.")] = None,
-    encoding: Annotated[str | None, typer.Option(help="Of text files; found out if not named.")] = None,
+    max_size: MaxSize = None,
+    min_size: MinSize = None,
+    size_unit: SizeUnit = None,
+    tokenizer: Tokenizer = None,
+    context_mode: ContextMode = None,
+    glob: Glob = None,
+    exclude: Exclude = None,
+    include_hidden: IncludeHidden = False,
+    max_bytes: MaxBytes = None,
+    encoding: Encoding = None,
     concurrency: Annotated[int | None, typer.Option(min=1, help="Workers; as processors.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Chunk unchanged files, too.")] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Delete nothing that is missing.")] = False,

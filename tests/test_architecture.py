@@ -55,6 +55,7 @@ STRANGERS = {
     "serve",
     "cli_serve",
     "cli",
+    "cli_options",
     "cli_output",
     "cli_inspect",
     "cli_run",
