@@ -101,7 +101,7 @@ def test_what_only_contexts_need_waits_until_one_is_read(nothing_waits):
 
 
 def test_few_syntax_trees_wait(nothing_waits, monkeypatch):
-    monkeypatch.setattr(trees, "KEPT", 2 * len(CLASS))
+    monkeypatch.setattr(trees, "KEPT", 2 * trees.LEAST)
     chunker = Chunker()
     files = [chunker.chunk("a.py", CLASS) for _ in range(5)]
     assert len(trees._kept) == 2
@@ -109,7 +109,7 @@ def test_few_syntax_trees_wait(nothing_waits, monkeypatch):
 
 
 def test_contexts_are_read_by_threads_while_trees_go(nothing_waits, monkeypatch):
-    monkeypatch.setattr(trees, "KEPT", len(CLASS))
+    monkeypatch.setattr(trees, "KEPT", trees.LEAST)
     chunker = Chunker()
 
     def work(_):
@@ -118,3 +118,20 @@ def test_contexts_are_read_by_threads_while_trees_go(nothing_waits, monkeypatch)
 
     with ThreadPoolExecutor(8) as pool:
         assert all(found == [["A", "f", "g"]] * 20 for found in pool.map(work, range(8)))
+
+
+def test_contexts_are_read_while_the_rest_is_cut():
+    """What a context opens in one thread is not missing where another looks for places to cut."""
+    members = "".join(f"    def f{i}(self):\n        a = {i}\n        return a * a\n\n" for i in range(30))
+    text = "".join(f"class A{i}:\n{members}\n" for i in range(30))
+    chunker = Chunker(max_chunk_size=300)
+    wanted = [(chunk.byte_range, chunk.context) for chunk in chunker.chunk("a.py", text)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            stream = chunker.stream("a.py", text)
+            reads = [(chunk.byte_range, pool.submit(getattr, chunk, "context")) for chunk in stream]
+            assert [(place, read.result()) for place, read in reads] == wanted
+    finally:
+        sys.setswitchinterval(interval)

@@ -6,7 +6,6 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
-from threading import Lock
 from typing import Any, NamedTuple
 
 from omnichunk.finalize import trees
@@ -71,7 +70,7 @@ class Contexts:
         self._released = False
         self._errors = tuple(told(tree.errors))
         self._plain = not any(segment.metadata.keys() - {"parser_backend"} for segment in tree.segments)
-        self._lock = Lock()  # chunks may be read from several threads, and positions remember the last answer
+        self._lock = tree.lock  # chunks may be read from several threads, and positions remember the last answer
 
     def release(self) -> None:
         """Say that all chunks are made, so nothing more will be opened to divide it."""

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 KEPT = 2_000_000
 """Code points of text whose trees are kept, in about 50 MB."""
+LEAST = 10_000
+"""Code points that a text counts for, however short: no more than ``KEPT / LEAST`` documents wait."""
 
 _kept: dict[ref[Contexts], int] = {}
 
@@ -27,7 +29,7 @@ def keep(contexts: Contexts, size: int, seal: Callable[[], None]) -> None:
         _kept.pop(dead, None)
         seal()
 
-    _kept[ref(contexts, gone)] = size
+    _kept[ref(contexts, gone)] = max(size, LEAST)
     # Steps that need no lock: other threads, and the end of other contexts, may come between any two of them.
     for oldest in [*_kept]:
         if sum([*_kept.values()]) <= KEPT:

@@ -7,6 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from threading import RLock
 from typing import TYPE_CHECKING, NamedTuple
 
 from omnichunk.errors import OptionError
@@ -106,7 +107,7 @@ class SpanTree:
     first. ``segments``: where in the container each range is. ``structures``: what was found in each, in order.
 
     What only contexts read is made when it is first asked for: the spans inside definitions that fit, ``imports`` and
-    ``landmarks``.
+    ``landmarks``. ``lock``: held while spans are opened and contexts made, since chunks are read while others are cut.
     """
 
     text: str
@@ -122,6 +123,7 @@ class SpanTree:
     structures: list[Structure] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     segments: list[Segment] = field(default_factory=list)
+    lock: RLock = field(default_factory=RLock)
     _imports: list[tuple[str, str]] | None = None
     _landmarks: Landmarks | None = None
 
@@ -154,15 +156,16 @@ class SpanTree:
 
     def open(self, span: Span) -> Sequence[Span]:
         """The children of ``span``, made now if need be, injected languages included."""
-        late = span.opener is not None
-        children = span.children
-        detail = span.detail
-        if not children and detail is not None and detail.inner is not None and detail.language:
-            children = self._inject(span, detail.language, *detail.inner)
-            late = True
-        if late and children and self._landmarks is not None:
-            self._landmarks.collect(children, *self._around(span))
-        return children
+        with self.lock:
+            late = span.opener is not None
+            children = span.children
+            detail = span.detail
+            if not children and detail is not None and detail.inner is not None and detail.language:
+                children = self._inject(span, detail.language, *detail.inner)
+                late = True
+            if late and children and self._landmarks is not None:
+                self._landmarks.collect(children, *self._around(span))
+            return children
 
     def seal(self) -> None:
         """Let go of the syntax trees that spans would be opened from, once nothing more will be asked for."""
