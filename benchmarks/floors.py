@@ -3,8 +3,9 @@
 usage: python benchmarks/floors.py [--check] [--only WORD ...] [--corpus DIR] [--rounds N]
 
 A floor is the least that could be done: parsing and nothing else, one pass over Markdown events, one search for white
-space, one encoding into tokens. All times are CPU time, medians of N rounds (5), in one process. Exponents are slopes
-of log(time) over log(size). Memory is the growth of the peak in a process of its own. --check: status 1 when a figure
+space, one encoding into tokens. All times are CPU time in one process; work and floor are measured in turn, and the
+median of the ratios of N rounds (5) is given. Exponents are slopes of log(time) over log(size), sizes in turn too, the
+least time of each. Memory is the growth of the peak in a process of its own. --check: status 1 when a figure
 is short of its goal. --only: groups whose name contains a WORD. --corpus: files of other languages, else fixtures/.
 """
 
@@ -30,28 +31,18 @@ Row = tuple[str, float, float, str]
 """Figure, value, the most it should be, and how it was measured."""
 
 
-def cpu(work: Callable[[], object], rounds: int) -> float:
-    """CPU seconds of ``work``, median of ``rounds`` after one that warms up."""
+def cpu(work: Callable[[], object]) -> float:
+    """CPU seconds of ``work``."""
+    start = process_time()
     work()
-    times = []
-    for _ in range(rounds):
-        start = process_time()
-        work()
-        times.append(process_time() - start)
-    return median(times)
+    return process_time() - start
 
 
 def ratio(name: str, goal: float, work: Callable[[], object], floor: Callable[[], object], rounds: int) -> Row:
     """``work`` over ``floor``, measured in turn so that both see the same machine."""
     work(), floor()
-    times: list[tuple[float, float]] = []
-    for _ in range(rounds):
-        start = process_time()
-        floor()
-        middle = process_time()
-        work()
-        times.append((middle - start, process_time() - middle))
-    least, taken = median(t[0] for t in times), median(t[1] for t in times)
+    times = [(cpu(floor), cpu(work)) for _ in range(rounds)]
+    least, taken = sorted(times, key=lambda pair: pair[1] / pair[0])[rounds // 2]
     return name, taken / least, goal, f"{1000 * taken:.0f} ms / {1000 * least:.0f} ms"
 
 
@@ -183,13 +174,15 @@ def size(rounds: int, corpus: Path | None) -> Iterator[Row]:
     }
     chunker = Chunker()
     for name, (label, make, most) in shapes.items():
-        points = []
-        for share in (100, 10, 1):
-            body = make(most // share)
-            taken = cpu(
-                lambda label=label, body=body: chunker.chunk(label, body), rounds if share > 1 else min(rounds, 2)
-            )
-            points.append((math.log(len(body)), math.log(max(taken, 1e-6)), taken))
+        bodies = [make(most // share) for share in (100, 10, 1)]
+        times = [
+            [cpu(lambda label=label, body=body: chunker.chunk(label, body)) for body in bodies]
+            for _ in range(min(rounds, 3))
+        ]
+        points = [
+            (math.log(len(body)), math.log(max(taken, 1e-6)), taken)
+            for body, taken in zip(bodies, map(min, zip(*times)))
+        ]
         mean_x, mean_y = (sum(p[i] for p in points) / 3 for i in (0, 1))
         slope = sum((x - mean_x) * (y - mean_y) for x, y, _ in points) / sum((x - mean_x) ** 2 for x, _, _ in points)
         yield f"exponent: {name}", slope, 1.05, " ".join(f"{1000 * p[2]:.1f}" for p in points) + " ms"
@@ -229,7 +222,8 @@ def memory(rounds: int, corpus: Path | None) -> Iterator[Row]:
 
 
 def run(rounds: int, corpus: Path | None) -> Iterator[Row]:
-    """A folder as a whole against the sum of its files, the command's own output included."""
+    """A folder as a whole, the command's own output included, against its files one by one: to the same lines, and
+    chunked and no more."""
     from omnichunk.cli_output import Tally, jsonl
 
     folder = Path(sysconfig.get_paths()["stdlib"]) / "email"
@@ -238,14 +232,15 @@ def run(rounds: int, corpus: Path | None) -> Iterator[Row]:
 
     def whole() -> None:
         tally = Tally()
-        results = chunker.iter_directory(folder, glob="*.py", report_ignored=True)
-        for result in results:
+        for result in chunker.iter_directory(folder, glob="*.py", report_ignored=True):
             tally.add(result)
             for line in jsonl(result.chunks):
                 line.encode()
 
+    lines = lambda: [line.encode() for path in paths for line in jsonl(chunker.chunk_file(path))]  # noqa: E731
     files = lambda: [chunker.chunk_file(path) for path in paths]  # noqa: E731
-    yield ratio("a folder to JSON Lines / the sum of its files", 1.2, whole, files, rounds)
+    yield ratio("a folder to JSON Lines / the sum of its files", 1.2, whole, lines, rounds)
+    yield ratio("a folder to JSON Lines / its files chunked, no lines", 1.2, whole, files, rounds)
 
 
 GROUPS = (imports, code, markdown, text, tokens, size, memory, run)

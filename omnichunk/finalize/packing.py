@@ -141,42 +141,47 @@ class Packer:
         count = len(atoms)
         if count == 1:
             return [1]
-        at = self._at
-        starts = [at(atom.start) for atom in atoms]
-        starts.append(at(atoms[-1].end))
-        text, taste = self._text, self._taste
-        prices = [
-            _PRICES[atom.strength]
-            + _DEPTH * min(atom.depth, _DEEP)
+        at, header = self._at, self._header
+        text, taste, target = self._text, self._taste, self._target
+        starts = [at(atom.start) / target for atom in atoms]  # sizes in targets, so that the best distance is 1
+        starts.append(at(atoms[-1].end) / target)
+        rest = [
+            _PRICES[strength]
+            + _DEPTH * (depth if depth < _DEEP else _DEEP)
             + _CHUNK
-            + crc32(text[atom.start : atom.start + _SEEN].encode()) * taste
-            for atom in atoms
+            + crc32(text[start : start + _SEEN].encode()) * taste
+            for _, start, _, strength, depth, _, _, _, _, _, _ in atoms
         ]
         if self._worth:
-            prices = [price - self._worth.get(atom.start, 0.0) for price, atom in zip(prices, atoms)]
-        rest = [*prices, _CHUNK]  # the least that everything from atom j on costs, once it is known
+            rest = [price - self._worth.get(atom.start, 0.0) for price, atom in zip(rest, atoms)]
+        rest.append(_CHUNK)  # prices, and once it is known the least that everything from atom j on costs
         ends = [0] * count
-        budget, target, minimum = self._budget, self._target, self._minimum
-        header = self._header
-        brim = budget * _BRIM if target < budget * _BRIM else budget
-        last = count
+        most, minimum = self._budget / target, self._minimum / target
+        brim = most * _BRIM if most * _BRIM > 1 else most
+        last = top = count
         for i in range(count - 1, -1, -1):
-            shift = starts[i] - header(atoms[i].place).room
-            least, end = float("inf"), i + 1
-            for j in range(i + 1, last + 1):
+            shift = starts[i] - header(atoms[i].place).room / target
+            limit = shift + most
+            while top < last and starts[top + 1] <= limit:
+                top += 1
+            while starts[top] > limit and top > i + 1:
+                top -= 1
+            low = min(rest[i + 1 : top + 1])
+            least, j = float("inf"), top
+            while j > i:
                 size = starts[j] - shift
-                if size > budget and j > i + 1:
-                    break
-                distance = (size - target) / target
-                cost = rest[j] + distance * distance
+                cost = (size - 1) * (size - 1)
                 if size < minimum:
                     cost += _TINY
-                elif brim < size < budget:
-                    cost += _FULL * (size - brim) / (budget - brim)
-                if cost < least:
-                    least, end = cost, j
+                elif brim < size < most:
+                    cost += _FULL * (size - brim) / (most - brim)
+                if size < 1 and cost + low > least:
+                    break  # what is shorter still costs more
+                cost += rest[j]
+                if cost <= least:
+                    least, ends[i] = cost, j
+                j -= 1
             rest[i] += least
-            ends[i] = end
             if atoms[i].barrier:
-                last = i
+                last = top = i
         return ends
