@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import tempfile
 import warnings
 
@@ -17,6 +18,25 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update", action="store_true", help="rewrite fixtures/*/expected.json; read the diff")
+
+
+@pytest.fixture
+def nest():
+    """Makes folders within each other, of the names given; they are removed, because pytest fails at deep ones."""
+    tops = []
+
+    def made(folder, names):
+        tops.append(folder / names[0])
+        here = os.open(folder, os.O_RDONLY)
+        for name in names:
+            os.mkdir(name, dir_fd=here)
+            inner = os.open(name, os.O_RDONLY, dir_fd=here)
+            os.close(here)
+            here = inner
+        os.close(here)
+
+    yield made
+    subprocess.run(["rm", "-rf", *tops], check=True)
 
 
 @pytest.fixture(scope="session")

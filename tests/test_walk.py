@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import string
-import subprocess
 
 import pytest
 from hypothesis import given
@@ -221,22 +220,13 @@ def test_a_folder_that_cannot_be_listed_is_reported(tmp_path, monkeypatch):
     assert left_out(tmp_path) == {"shut/": "cannot be read: Permission denied"}
 
 
-def test_depth_is_no_danger(tmp_path):
+def test_depth_is_no_danger(tmp_path, nest):
     """More folders within each other than a function can call itself, and more than a path can name."""
-    here = os.open(tmp_path, os.O_RDONLY)
-    for name in ["d"] * 1100 + ["long" * 60] * 12:
-        os.mkdir(name, dir_fd=here)
-        inner = os.open(name, os.O_RDONLY, dir_fd=here)
-        os.close(here)
-        here = inner
-    os.close(here)
-    try:
-        (last,) = walk(tmp_path)
-        assert last.verdict == "failed"
-        assert last.reason == "cannot be read: File name too long"
-        assert last.path.count("/d") >= 1100
-    finally:
-        subprocess.run(["rm", "-rf", tmp_path / "d"], check=True)
+    nest(tmp_path, ["d"] * 1100 + ["long" * 60] * 12)
+    (last,) = walk(tmp_path)
+    assert last.verdict == "failed"
+    assert last.reason == "cannot be read: File name too long"
+    assert last.path.count("/d") >= 1100
 
 
 def test_a_root_that_is_no_folder(tmp_path):
