@@ -143,8 +143,8 @@ class Packer:
             return [1]
         at, header = self._at, self._header
         text, taste, target = self._text, self._taste, self._target
-        starts = [at(atom.start) / target for atom in atoms]  # sizes in targets, so that the best distance is 1
-        starts.append(at(atoms[-1].end) / target)
+        starts = [at(atom.start) for atom in atoms]
+        starts.append(at(atoms[-1].end))
         rest = [
             _PRICES[strength]
             + _DEPTH * (depth if depth < _DEEP else _DEEP)
@@ -156,28 +156,28 @@ class Packer:
             rest = [price - self._worth.get(atom.start, 0.0) for price, atom in zip(rest, atoms)]
         rest.append(_CHUNK)  # prices, and once it is known the least that everything from atom j on costs
         ends = [0] * count
-        most, minimum = self._budget / target, self._minimum / target
-        brim = most * _BRIM if most * _BRIM > 1 else most
+        budget, minimum = self._budget, self._minimum
+        brim = budget * _BRIM if target < budget * _BRIM else budget
         last = top = count
         for i in range(count - 1, -1, -1):
-            shift = starts[i] - header(atoms[i].place).room / target
-            limit = shift + most
-            while top < last and starts[top + 1] <= limit:
+            shift = starts[i] - header(atoms[i].place).room
+            while top < last and starts[top + 1] - shift <= budget:
                 top += 1
-            while starts[top] > limit and top > i + 1:
+            while starts[top] - shift > budget and top > i + 1:
                 top -= 1
             low = min(rest[i + 1 : top + 1])
             least, j = float("inf"), top
             while j > i:
                 size = starts[j] - shift
-                cost = (size - 1) * (size - 1)
+                distance = (size - target) / target
+                distance *= distance
+                if size < target and distance + low > least:
+                    break  # what is shorter still costs more
+                cost = rest[j] + distance
                 if size < minimum:
                     cost += _TINY
-                elif brim < size < most:
-                    cost += _FULL * (size - brim) / (most - brim)
-                if size < 1 and cost + low > least:
-                    break  # what is shorter still costs more
-                cost += rest[j]
+                elif brim < size < budget:
+                    cost += _FULL * (size - brim) / (budget - brim)
                 if cost <= least:
                     least, ends[i] = cost, j
                 j -= 1
