@@ -379,7 +379,12 @@ def test_outlines_are_what_the_parser_reads(case: str) -> None:
 
 def by_margin(text: str) -> list[tuple[int, str, str, int, int, int, int]]:
     page = Page(text)
-    return described(page, markdown_margin.read(page, 0)[0])
+    blocks = []
+    for block in markdown_margin.read(page, 0, len(text))[0]:
+        blocks += [block, *block.children] if block.kind == "heading" else [block]
+        if block.kind == "heading":
+            block.adopt(())
+    return described(page, blocks)
 
 
 def by_parser(text: str) -> list[tuple[int, str, str, int, int, int, int]]:

@@ -96,7 +96,9 @@ class Contexts:
 
     def of(self, start: int, end: int, place: Place, span: Span) -> ChunkContext:
         """The context of ``[start, end)``, whose first atom is ``span`` and lies at ``place``."""
-        return self.led(start, end, place, *lead(span, start, end))
+        with self._lock:
+            self._shared()  # and with it all spans that ``lead`` may meet
+            return self._context(start, end, place, *lead(span, start, end))
 
     def led(self, start: int, end: int, place: Place, kind: str, opening: Sequence[Span]) -> ChunkContext:
         """``of``, where it is known what ``lead`` finds."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from omnichunk.hookspecs import hookimpl
 from omnichunk.model.declarations import StructureProvider, StructureRequest
@@ -25,21 +26,28 @@ def omnichunk_structure() -> Iterable[StructureProvider]:
 def spans(request: StructureRequest) -> Structure:
     """The sections and blocks of a Markdown text; what is inside a block is made when the block is opened.
 
-    Headings of the document open sections, nested by level; headings in quotes and lists do not. Lists, quotes,
-    footnotes and tables are opened late, at a cost in proportion to their length.
+    Headings of the document open sections, nested by level; headings in quotes and lists do not. Sections, lists,
+    quotes, footnotes and tables are opened late, at a cost in proportion to their length.
     """
     text = request.text
     page = Page(text)
     front = _front_matter(text)
-    blocks, unclosed = read(page, front.end if front else int(text.startswith("\ufeff")))
+    blocks, unclosed = read(page, front.end if front else int(text.startswith("\ufeff")), len(text))
     tie(text, blocks)
-    sections = _nested(blocks, len(text))
+    late: list[Span] = []
+    sections = _nested(blocks, len(text), late)
     errors = () if unclosed < 0 else (f"unclosed code fence, line {page.lines.count(chr(10), 0, unclosed) + 1}",)
-    return Structure([front, *sections] if front else sections, errors=errors, backend="pyromark")
+    return Structure(
+        [front, *sections] if front else sections, errors=errors, backend="pyromark",
+        rest=partial(_made, late) if late else None,
+    )  # fmt: skip
 
 
-def _nested(blocks: list[Span], end: int) -> list[Span]:
-    """``blocks`` with a section around each heading and all under it, which ends at ``end`` at the latest."""
+def _nested(blocks: list[Span], end: int, late: list[Span]) -> list[Span]:
+    """``blocks`` with a section around each heading and all under it, which ends at ``end`` at the latest.
+
+    Sections whose blocks have not been read yet are added to ``late``.
+    """
     top: list[Span] = []
     held, parent = top, None
     sections: list[tuple[int, Span, list[Span]]] = []  # the open ones: level, section, children
@@ -53,7 +61,15 @@ def _nested(blocks: list[Span], end: int) -> list[Span]:
             sections.pop()[1].end = span.start
         parent, held = sections[-1][1:] if sections else (None, top)
         children = [span]
-        section = Span(span.start, end, "section", Strength.SECTION, span.name, span.detail, Glue.NONE, children)
+        opener = None
+        if span.opener is not None:
+            opener, span.opener = partial(_around, children, span.opener), None
+        section = Span(
+            span.start, end, "section", Strength.SECTION, span.name, span.detail,
+            children=None if opener else children, opener=opener,
+        )  # fmt: skip
+        if opener:
+            late.append(section)
         section.parent = parent
         held.append(section)
         span.detail = None
@@ -61,6 +77,18 @@ def _nested(blocks: list[Span], end: int) -> list[Span]:
         sections.append((level, section, children))
         parent, held = section, children
     return top
+
+
+def _around(children: Sequence[Span], blocks: Callable[[], Sequence[Span]]) -> list[Span]:
+    """``children`` of a section, a heading and subsections, with the blocks in between."""
+    return [children[0], *blocks(), *children[1:]]
+
+
+def _made(late: Sequence[Span]) -> Sequence[tuple[str, str]]:
+    """Have all blocks read; Markdown imports nothing."""
+    for section in late:
+        _ = section.children
+    return ()
 
 
 def _front_matter(text: str) -> Span | None:

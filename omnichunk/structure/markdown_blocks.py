@@ -62,10 +62,10 @@ class Page:
     """A text and what all of its regions share.
 
     ``lines``: the text with ``\\n`` for every line end, of equal length. ``source``: it with ``\\n`` or ``\\r\\n``, as
-    the parser wants it, for which white space before a line end may matter.
+    the parser wants it, for which white space before a line end may matter. ``stop``: where only white space follows.
     """
 
-    __slots__ = ("_labels", "lines", "source", "text", "unicode")
+    __slots__ = ("_labels", "lines", "source", "stop", "text", "unicode")
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -73,6 +73,7 @@ class Page:
         if "\r" in text:
             self.source = _LONE_CR.sub("\n", text)
             self.lines = self.source.replace("\r", " ")
+        self.stop = len(self.lines.rstrip(" \t\n"))
         self.unicode = not text.isascii()
         self._labels: frozenset[str] | None = None
 

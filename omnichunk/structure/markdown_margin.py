@@ -17,6 +17,9 @@ The patterns are narrow: what they refuse is not lost, the parser reads it. They
 nothing is open, so behind each of these blocks and behind what the parser finds closed. A region for the parser goes to
 the next line at the margin that follows a blank line and continues no list; if something is still open there (a fence,
 raw HTML), it is doubled.
+
+A ``#`` at the margin begins a heading wherever no fence and no raw HTML is open. So where neither begins, and no line
+could underline a heading, what stands between two headings is read when somebody looks.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ import re
 from functools import partial
 
 from omnichunk.model.span import Detail, Glue, Span, Strength
-from omnichunk.structure.markdown_blocks import HEADINGS, Blocks, Page, language, opened, plain, table
+from omnichunk.structure.markdown_blocks import HEADINGS, Blocks, Page, language, opened, plain, table, tie
 
 # What a line begins with that begins a block of its own, or may: not a letter, most punctuation, emphasis, a code span,
 # a number that is no marker, or a link whose label is not that of a definition.
@@ -59,6 +62,14 @@ _BLOCK = re.compile(
     re.VERBOSE,
 )
 _BLANK = re.compile(r"\n*(?:[ \t]+\n+)*")
+# What stands between two headings: blank lines, closed fences, lines that begin neither HTML nor a heading.
+_UNDER = re.compile(
+    r"""(?: [ \t]*\n
+    | ```(?!`)[^`\n]*\n (?:(?![ ]{0,3}```).*\n)* [ ]{0,3}`{3,}[ \t]*\n
+    | (?![ ]{0,3}(?:[<\#\x00-\x08\x0b-\x1f]|```|~~~|(?:=+|-+)[ \t]*\n)) [ \t]*\S.*\n
+    )+ (?=\#{1,6}(?:[ \t\n]|\Z))""",
+    re.VERBOSE,
+)
 _CLOSING = {mark: re.compile(rf"\n {{0,3}}({mark}{{3,}})[ \t]*(?:\n|\Z)") for mark in "`~"}
 _INTERRUPTS = re.compile(r"\#{1,6}(?:[ \t\n]|\Z)|`{3,}[^`\n]*(?:\n|\Z)|~{3,}|[-+*] [^\s\-+*_|:]|1[.)] \S|>")
 _MARGIN = re.compile(r"\n[ \t]*\n(?!\s|[-+*](?:\s|\Z)|[0-9]{1,9}[.)])")
@@ -67,18 +78,19 @@ _NONE, _NEXT, _PREVIOUS = Glue.NONE, Glue.NEXT, Glue.PREVIOUS
 _SECTION, _ITEMS = Strength.SECTION, Strength.ITEM
 
 
-def read(page: Page, at: int) -> tuple[list[Span], int]:
-    """The blocks of ``page`` from ``at``, where one may begin: in order, each heading beside what it heads.
+def read(page: Page, at: int, limit: int) -> tuple[list[Span], int]:
+    """The blocks of ``page`` in ``[at, limit)``, which may begin there and end there: each heading beside what it heads.
 
-    Also where the fenced block starts that is open at the end of the text, else -1.
+    A heading opens to the blocks up to the next one if these have not been read yet. Also where the fenced block starts
+    that is open at the end of the text, else -1.
     """
     text, lines = page.text, page.lines
     spans: list[Span] = []
     unclosed = -1
-    stop = len(lines.rstrip(" \t\n"))
+    stop = page.stop
     at = _past_blank(lines, at)
     match, add, strength = _BLOCK.match, spans.append, Strength.BLOCK
-    while at < stop:
+    while at < stop and at < limit:
         found = match(lines, at)
         span = None
         known = 0  # end of what only the parser can read
@@ -94,6 +106,10 @@ def read(page: Page, at: int) -> tuple[list[Span], int]:
                 title = text[at:end]
                 name = title.lstrip("#")
                 span = Span(at, end, kind, _SECTION, plain(name), HEADINGS[len(title) - len(name)], _NEXT)
+                under = _UNDER.match(lines, after)
+                if under:
+                    span.opener = partial(_under, page, after, under.end())
+                    after = under.end()
             elif kind == "code":
                 inner = found.span("content")
                 detail = Detail("", None, None, None, language(found["info"]), inner if inner[0] < inner[1] else None)
@@ -126,12 +142,19 @@ def read(page: Page, at: int) -> tuple[list[Span], int]:
         if span:
             add(span)
         else:
-            blocks, after = _parsed(page, at, known)
+            blocks, after = _parsed(page, at, known, limit)
             spans += blocks.children(0, at, after, Strength.PART)
             if after == len(lines):
                 unclosed = blocks.unclosed()
         at = after
     return spans, unclosed
+
+
+def _under(page: Page, start: int, end: int) -> list[Span]:
+    """The blocks between two headings."""
+    spans, _ = read(page, start, end)
+    tie(page.text, spans)
+    return spans
 
 
 def _past_blank(lines: str, at: int) -> int:
@@ -165,16 +188,19 @@ def _alone(lines: str, start: int, end: int, stop: int) -> bool:
     return not following.isspace() and (following != mark or lines[end + 1 : end + 2].strip() != "")
 
 
-def _parsed(page: Page, start: int, end: int) -> tuple[Blocks, int]:
-    """The parser's blocks from ``start`` to ``end`` or, if that is 0 or something is open there, to a later line."""
+def _parsed(page: Page, start: int, end: int, limit: int) -> tuple[Blocks, int]:
+    """The parser's blocks from ``start`` to ``end`` or, if that is 0 or something is open there, to a later line.
+
+    None reaches beyond ``limit``.
+    """
     lines = page.lines
     least = start
     while True:
         if not end:
-            following = _MARGIN.search(lines, least)
-            end = following.end() if following else len(lines)
+            following = _MARGIN.search(lines, least, limit)
+            end = following.end() if following else limit
         blocks = Blocks(page, start, end)
-        if blocks.closed or end == len(lines):
+        if blocks.closed or end == limit:
             return blocks, end
         least = 2 * end - start
         end = 0
