@@ -313,10 +313,10 @@ class Spans:
                 run = None
                 continue
             strength = high if blank or turn else low
+            worth = True  # a query, for a definition or an import
             if role & _FINDS and (several or outline):
-                found = None
-                if role & WRAP or tags.promising(node):
-                    found = tags.find(nodes)
+                worth = bool(role & WRAP) or tags.promising(node)
+                found = tags.find(nodes) if worth else None
                 if found is not None:
                     doc = None
                     if lead:
@@ -336,7 +336,7 @@ class Spans:
                     run = None
                     continue
             what = "statement"
-            if role & IMPORT and outline and self._imported(nodes):
+            if role & IMPORT and outline and (worth or len(nodes) > 1) and self._imported(nodes):
                 what = "import"
             if (
                 run is not None
@@ -385,8 +385,10 @@ class Spans:
 
     def _imported(self, nodes: Sequence[Node]) -> bool:
         tags = self._tags
-        worth = (node for node in nodes if tags.kind(node).role & IMPORT and tags.promising(node))
-        found = [pair for node in worth for pair in tags.imports(node)]
+        found: list[tuple[str, str]] = []
+        for node in nodes:
+            if tags.kind(node).role & IMPORT and tags.promising(node):
+                found += tags.imports(node)
         if found:
             self._imports.append((nodes[0].start_byte, found))
         return bool(found)
