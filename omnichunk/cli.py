@@ -23,9 +23,11 @@ from omnichunk.cli_options import (
     MaxBytes,
     MaxSize,
     MinSize,
+    Others,
     SizeUnit,
     Timeout,
     Tokenizer,
+    given,
 )
 from omnichunk.cli_serve import serve_command
 from omnichunk.cli_store import add_store_commands
@@ -102,6 +104,7 @@ def chunk_command(
     embedder: Annotated[
         str | None, typer.Option(help='Cut where the topic changes, by "model2vec: model=DIR" or a plugin\'s.')
     ] = None,
+    option: Others = None,
     glob: Glob = None,
     exclude: Exclude = None,
     include_hidden: IncludeHidden = False,
@@ -123,7 +126,7 @@ def chunk_command(
     """
     from omnichunk.cli_run import STDIN, Sources, Target, chunk, read_from
 
-    given = {
+    flags = {
         "max_chunk_size": max_size,
         "min_chunk_size": min_size,
         "size_unit": size_unit,
@@ -136,7 +139,7 @@ def chunk_command(
         "language": language,
         "embedder": embedder,
     }
-    options = {option: value for option, value in given.items() if value is not None}
+    options = given(flags, option)
     which = {"glob": glob or "**/*", "exclude": exclude, "include_hidden": include_hidden, "max_bytes": max_bytes}
     if name is not None and STDIN not in paths:
         raise typer.BadParameter("it names standard input, and no PATH is -", param_hint="--name")

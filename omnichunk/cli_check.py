@@ -21,9 +21,11 @@ from omnichunk.cli_options import (
     IncludeHidden,
     MaxBytes,
     MaxSize,
+    Others,
     SizeUnit,
     Timeout,
     Tokenizer,
+    given,
 )
 
 if TYPE_CHECKING:
@@ -147,6 +149,7 @@ def check_command(
     size_unit: SizeUnit = None,
     tokenizer: Tokenizer = None,
     context_mode: ContextMode = None,
+    option: Others = None,
     min_context: Annotated[float, typer.Option(min=0, max=100, help="Least % of payloads with context.")] = 0.0,
     glob: Glob = None,
     exclude: Exclude = None,
@@ -167,8 +170,8 @@ def check_command(
 
     if STDIN in paths:
         raise typer.BadParameter("standard input cannot be read twice; name files", param_hint="PATH")
-    given = {"max_chunk_size": max_size, "size_unit": size_unit, "tokenizer": tokenizer, "context_mode": context_mode}
-    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    flags = {"max_chunk_size": max_size, "size_unit": size_unit, "tokenizer": tokenizer, "context_mode": context_mode}
+    options = given(flags, option)
     which = {"glob": glob or "**/*", "exclude": exclude, "include_hidden": include_hidden, "max_bytes": max_bytes}
     sources = Sources(paths, which, encoding, concurrency=concurrency, timeout=timeout)
     found: list[Findings] = []

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import Annotated, Any
 
 import typer
 
@@ -29,3 +32,49 @@ Concurrency = Annotated[int | None, typer.Option("--concurrency", min=0, help="W
 Timeout = Annotated[
     float | None, typer.Option("--timeout", min=0.001, help="Seconds a file may take.", show_default="120")
 ]
+Others = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option",
+        metavar="NAME=VALUE",
+        help="Any other option of Chunker(), of loaders and plugins too: overflow_policy=preserve.",
+    ),
+]
+
+
+def given(flags: Mapping[str, object], others: Iterable[str] | None) -> dict[str, Any]:
+    """The options of flags that were used, and those of ``--option``, named as ``Chunker()`` names them.
+
+    A value is JSON, unless the default is a string or none: then it is the text itself. Raises typer.BadParameter for
+    what is no such option or given twice; what values may be, ``Chunker()`` knows.
+    """
+    options = {name: value for name, value in flags.items() if value is not None}
+    for other in others or ():
+        name, equals, value = other.partition("=")
+        name = name.strip().replace("-", "_")
+        if not name or not equals:
+            raise typer.BadParameter(f"{other!r} is not NAME=VALUE", param_hint="--option")
+        if name in options:
+            raise typer.BadParameter(f"{name} is given twice", param_hint="--option")
+        options[name] = _value(name, value)
+    return options
+
+
+def _value(name: str, value: str) -> Any:
+    from omnichunk import Chunker, ChunkOptions, OptionError
+
+    usual = {field.name: field.default for field in fields(ChunkOptions)} | dict(Chunker().registry.loader_options())
+    del usual["loader_options"]  # each is named by itself
+    if name not in usual:
+        wrong: dict[str, Any] = {name: value}
+        try:
+            Chunker(**wrong)
+        except OptionError as error:
+            raise typer.BadParameter(str(error).removeprefix("Chunker(): "), param_hint="--option") from None
+    if usual[name] is None or isinstance(usual[name], str):
+        return value
+    try:
+        read = json.loads(value)
+    except ValueError:
+        return value
+    return tuple(read) if isinstance(read, list) else read

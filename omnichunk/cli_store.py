@@ -22,8 +22,10 @@ from omnichunk.cli_options import (
     MaxBytes,
     MaxSize,
     MinSize,
+    Others,
     SizeUnit,
     Tokenizer,
+    given,
 )
 
 if TYPE_CHECKING:
@@ -62,6 +64,7 @@ def index_command(
     size_unit: SizeUnit = None,
     tokenizer: Tokenizer = None,
     context_mode: ContextMode = None,
+    option: Others = None,
     glob: Glob = None,
     exclude: Exclude = None,
     include_hidden: IncludeHidden = False,
@@ -79,7 +82,7 @@ def index_command(
     """
     from omnichunk.cli_run import processors
 
-    options = {
+    flags = {
         "max_chunk_size": max_size,
         "min_chunk_size": min_size,
         "size_unit": size_unit,
@@ -94,7 +97,7 @@ def index_command(
         "encoding": encoding,
         "concurrency": concurrency or processors(),
         "deletes": not keep,
-        **{option: value for option, value in options.items() if value is not None},
+        **given(flags, option),
     }
 
     def once(force: bool) -> None:

@@ -74,6 +74,15 @@ def test_every_chunk_option_is_passed_on(run, folder):
     ).chunk_file("docs/a.md")  # fmt: skip
 
 
+def test_options_without_a_flag(run, folder):
+    given = ["--option", "parent_sizes=[200]", "--option", "include-imports=true", "--option", "source_id=7"]
+    status, out, _ = run("chunk", "docs/b.py", "--max-size", 50, *given, "--option", "pdf_password=123")
+    assert status == 0
+    expected = Chunker(max_chunk_size=50, parent_sizes=(200,), include_imports=True, source_id="7", pdf_password="123")
+    assert chunks_of(out) == expected.chunk_file("docs/b.py")
+    assert run("check", "docs", "--option", "parent_sizes=[2000]")[0] == 0
+
+
 def test_formats(run, folder):
     lines = run("chunk", "docs")[1].splitlines()
     assert json.loads(run("chunk", "docs", "--format", "json")[1]) == [json.loads(line) for line in lines]
@@ -145,6 +154,10 @@ def test_files_that_are_named_are_never_skipped(run, folder):
         (["--glob", "!"], "is no pattern"),
         (["--encoding", "rot13"], "--encoding='rot13' is a codec, but none that decodes text"),
         (["--language", "pyhton"], 'did you mean "python"'),
+        (["--option", "overlap"], "'overlap' is not NAME=VALUE"),
+        (["--option", "overlap=2", "--overlap", "1"], "overlap is given twice"),
+        (["--option", "pdf_pasword=x"], 'unknown option "pdf_pasword"; did you mean'),
+        (["--option", "include_imports=perhaps"], "include_imports='perhaps'"),
     ],
 )
 def test_wrong_options_are_usage_errors(run, folder, arguments, message):
