@@ -62,6 +62,19 @@ OUTLINES = {
             (2, "heading", "T", "T\n---\n"),
         ],
     ),
+    "a form feed behind what underlines a title": (
+        "# A\npara\n\nB\n---\x0c\nmore\n\n# C\n",
+        [
+            (0, "section", "A", "# A\npara\n\nB\n---\x0c\nmore\n\n"),
+            (1, "heading", "A", "# A\n"),
+            (1, "paragraph", "", "para\n"),
+            (1, "section", "B", "B\n---\x0c\nmore\n\n"),
+            (2, "heading", "B", "B\n---\x0c\n"),
+            (2, "paragraph", "", "more\n"),
+            (0, "section", "C", "# C\n"),
+            (1, "heading", "C", "# C\n"),
+        ],
+    ),
     "headings in quotes and lists open no section": (
         "> # q\n> text\n\n- # l\n\nend\n",
         [
@@ -242,6 +255,11 @@ def test_titles_have_no_markup(heading: str, title: str) -> None:
     assert section.detail is not None
     assert (section.detail.label, section.detail.level) == ("heading", 1)
     assert section.children[0].glue == Glue.NEXT
+
+
+@pytest.mark.parametrize("definition", ["[g]: /u", "[g]:\n/u", "> [g]:\n> </u>", "1. - [g]: /u", "[G]: #u"])
+def test_titles_have_the_text_of_a_reference_that_is_defined_under_another_heading(definition: str) -> None:
+    assert [s.name for s in structure(f"# [g]\n\n# [h]\n\npara\n\n{definition}\n\n# x\n").spans] == ["g", "[h]", "x"]
 
 
 @pytest.mark.parametrize(
