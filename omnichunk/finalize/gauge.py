@@ -82,15 +82,20 @@ class TokenGauge(Gauge):
 
     def at(self, position: int) -> float:
         block = position // _BLOCK
-        while len(self._rates) <= block:
-            start = len(self._rates) * _BLOCK
+        if block >= len(self._rates):
+            self._sample(block)
+        return self._totals[block] + self._rates[block] * (position - block * _BLOCK)
+
+    def _sample(self, last: int) -> None:
+        """Learn the density of all blocks up to the ``last``."""
+        for block in range(len(self._rates), last + 1):
+            start = block * _BLOCK
             end = min(start + _BLOCK, len(self.text))
             middle = max(start, (start + end - _SAMPLE) // 2)
             sample = self.text[middle : min(middle + _SAMPLE, end)]
             rate = max(self.sizer.count(sample), 0.01) / len(sample) if sample else 1.0
             self._rates.append(rate)
             self._totals.append(self._totals[-1] + rate * (end - start))
-        return self._totals[block] + self._rates[block] * (position - block * _BLOCK)
 
     def size(self, start: int, end: int, room: float) -> float:
         size = self.at(end) - self.at(start)
