@@ -75,10 +75,11 @@ class Contexts:
     def release(self) -> None:
         """Say that all chunks are made, so nothing more will be opened to divide it."""
         self._released = True
-        if self._imports is not None or self._tree.complete:
-            self._tree.seal()
+        tree = self._tree
+        if tree.parsed and self._imports is None and not tree.complete:
+            trees.keep(self, len(tree.text), tree.seal)
         else:
-            trees.keep(self, len(self._tree.text), self._tree.seal)
+            tree.seal()
 
     def finish(self) -> None:
         """Make all that contexts are made from."""
