@@ -215,7 +215,9 @@ def _known(name: str, value: str, known: tuple[str, ...]) -> None:
     if value not in known:
         from omnichunk.errors import suggestion
 
-        raise _wrong(f'{name}="{value}": there is no such one{suggestion(value, known)}. Known: {", ".join(known)}.')
+        raise _wrong(
+            f'{name}="{value}": there is no such one{suggestion(value, known) or "."} Known: {", ".join(known)}.'
+        )
 
 
 def _first(text: str, separators: Sequence[str]) -> str:

@@ -197,6 +197,16 @@ def test_stats_print_the_whole_summary_and_no_chunks(run, folder):
     assert "mean fill" in err
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "utf-16"])
+def test_an_encoding_makes_no_text_of_binaries(run, folder, encoding):
+    (folder / "mixed").mkdir()
+    (folder / "mixed" / "a.txt").write_text("caf\u00e9 au lait", encoding)
+    (folder / "mixed" / "i.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20)
+    (folder / "mixed" / "x.bin").write_bytes(bytes(range(256)) * 20)
+    status, _, err = run("chunk", "mixed", "--encoding", encoding, "--stats")
+    assert (status, "1 chunk," in err, "skipped: 2 binary" in err) == (0, True, True)
+
+
 def test_output_is_written_as_a_whole(run, folder):
     status, out, _ = run("chunk", "docs", "--output", "chunks.jsonl")
     assert (status, out) == (0, "")

@@ -101,6 +101,8 @@ def test_chunk_directory(service):
     assert rows["bin.dat"]["outcome"] == "skipped"
     assert rows["bin.dat"]["error"] == "binary"
     assert [chunk_from_dict(c).context.filepath for c in rows["sub/a.txt"]["chunks"]] == ["sub/a.txt"]
+    _, answer = service.call("chunk_directory", path=".", glob="bin.dat", encoding="latin-1")
+    assert [(row["outcome"], row["error"]) for row in answer["result"]] == [("skipped", "binary")]
     _, answer = service.call("chunk_directory", path="sub", glob="*.txt", detail="brief")
     (row,) = answer["result"]
     assert row["filepath"] == "sub/a.txt"

@@ -162,19 +162,21 @@ class Engine:
 
     def _document(self, job: Job) -> tuple[LoadedDocument | None, str | None, str]:
         """The document of ``job``, or why there is none and the outcome."""
-        if job.data is None and job.encoding is None and not job.named and self._is_binary(job.name):
+        if job.data is None and not job.named and self._is_binary(job.name, job.encoding):
             return None, "binary", "skipped"
         loaded = self.load(job.name, pipeline.read(job.name) if job.data is None else job.data, job.encoding)
         return plain(loaded, job.plain) if job.plain else loaded, None, "ok"
 
-    def _is_binary(self, path: str) -> bool:
+    def _is_binary(self, path: str, encoding: str | None) -> bool:
         """Whether a file that no loader of a container would be given looks like none of text."""
         try:
             with open(path, "rb") as file:
                 head = file.read(_SNIFFED)
         except OSError:
             return False  # reading it as a whole says what is wrong
-        return bool(looks_binary(head)) and not self.registry.loader_for(Source(path, head), self.options.loader).binary
+        if not looks_binary(head, encoding):
+            return False
+        return not self.registry.loader_for(Source(path, head), self.options.loader).binary
 
 
 def calls_back(options: ChunkOptions) -> bool:

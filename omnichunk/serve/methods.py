@@ -141,7 +141,7 @@ def _file_of_folder(desk: Desk, params: dict[str, Any]) -> Any:
     path, detail = params.pop("path"), params.pop("detail", "full")
     try:
         label, data = desk.roots.read(path, desk.max_file_bytes)
-        if "encoding" not in params and _is_binary(desk.chunker, label, data):
+        if _is_binary(desk.chunker, label, data, params.get("encoding") or "utf-8"):
             return row_of(path, "skipped", "binary")
         chunks = desk.chunker.chunk_bytes(label, data, **params)
     except OptionError:
@@ -156,9 +156,11 @@ def _file_of_folder(desk: Desk, params: dict[str, Any]) -> Any:
     return row
 
 
-def _is_binary(chunker: Chunker, name: str, data: bytes) -> bool:
+def _is_binary(chunker: Chunker, name: str, data: bytes, encoding: str) -> bool:
     head = data[:8192]
     if b"\0" not in head or head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)):
+        return False
+    if codecs.lookup(encoding).name.startswith(("utf-16", "utf-32")):
         return False
     return not chunker.registry.loader_for(Source(name, head)).binary
 

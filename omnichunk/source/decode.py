@@ -137,12 +137,15 @@ def decode(data: bytes, name: str, encoding: str | None = None, kind: str = "pro
     return (_as_declared(data, label, warnings) if label else None) or _utf8(data, name, kind, warnings)
 
 
-def looks_binary(head: bytes) -> str:
+def looks_binary(head: bytes, encoding: str | None = None) -> str:
     """What ``head``, the first bytes of a file, is if it is no text ("a PDF file"); empty if it may be text.
 
     NULs make it binary unless it is UTF-16 or UTF-32, or they are rare (one in ``NULS`` bytes, or a single one) in
     valid UTF-8; so do other control characters when they are more than one in 20 bytes that are no UTF-8.
+    What is text in the ``encoding`` named, or cannot be told because there is none of that name, is not binary.
     """
+    if encoding is not None and _is_text_in(head, encoding):
+        return ""
     if head.startswith(_STARTS):
         return next(what for start, what in _SIGNATURES.items() if head.startswith(start))
     if any(head.startswith(mark) for mark, _ in _WIDE_MARKS) or _wide_pattern(head):
@@ -155,6 +158,13 @@ def looks_binary(head: bytes) -> str:
 
 def _nul_laden(data: bytes) -> str:
     return "binary data (many NUL bytes)" if 0 in data and data.count(0) > max(1, len(data) // NULS) else ""
+
+
+def _is_text_in(head: bytes, encoding: str) -> bool:
+    try:
+        return _plausible(head.decode(encoding, "ignore"))
+    except (LookupError, ValueError):
+        return True  # decoding the whole says what is wrong
 
 
 def _begins_utf8(head: bytes) -> bool:
@@ -181,8 +191,9 @@ def _named(data: bytes, name: str, encoding: str) -> Decoded:
     except (LookupError, ValueError):
         from encodings.aliases import aliases
 
-        hint = suggestion(encoding, {*aliases, *(known.replace("_", "-") for known in aliases.values())})
-        raise OptionError(f"{name}: encoding={encoding!r} is no text encoding Python knows{hint}.") from None
+        known = {alias: codec for alias, codec in aliases.items() if codec != "rot_13" and not codec.endswith("_codec")}
+        hint = suggestion(encoding, {*known, *(codec.replace("_", "-") for codec in known.values())}) or "."
+        raise OptionError(f"{name}: encoding={encoding!r} is no text encoding Python knows{hint}") from None
     if codec in ("utf-8", "utf-8-sig"):
         return Decoded(text, encoding, "none", text.startswith("\ufeff"))
     if codec.startswith(("utf-16", "utf-32")):

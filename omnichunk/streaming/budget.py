@@ -59,7 +59,7 @@ def _wrong(max_size: int, unit: str) -> ValueError:
         return OptionError(f"BudgetChunker(): max_size={max_size}; it must be at least 1.")
     if unit not in _UNITS:
         return OptionError(
-            f"BudgetChunker(): unit={unit!r}; it is chars, nws or tokens{suggestion(str(unit), _UNITS)}."
+            f"BudgetChunker(): unit={unit!r}; it is chars, nws or tokens{suggestion(str(unit), _UNITS) or '.'}"
         )
     return OptionError(f'BudgetChunker(): a tokenizer needs unit="tokens", not unit="{unit}".')
 
