@@ -38,12 +38,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Turn repositories and document collections into exact, structured, budgeted chunks for retrieval.",
 )
-add_commands(app)
-app.command("check")(check_command)
-app.command("diff")(diff_command)
-app.command("eval")(eval_command)
-app.command("serve")(serve_command)
-add_store_commands(app)
 
 
 def main() -> NoReturn:
@@ -86,7 +80,7 @@ def start(
 
 @app.command("chunk")
 def chunk_command(
-    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files, folders, or - for standard input.")],
+    paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Files, folders, or - for standard input.")],
     max_size: MaxSize = None,
     min_size: MinSize = None,
     size_unit: SizeUnit = None,
@@ -111,7 +105,10 @@ def chunk_command(
     max_bytes: MaxBytes = None,
     encoding: Encoding = None,
     name: Annotated[str | None, typer.Option(help="What standard input is called; tells its format.")] = None,
-    format: Annotated[str | None, typer.Option(help="jsonl, json, csv, text, or a plugin's.")] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(help="jsonl, json, csv, text, or a plugin's.", show_default="as --output ends, else jsonl"),
+    ] = None,
     output: Annotated[str | None, typer.Option("--output", "-o", help="Write chunks to this file, or nothing.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the --output of an interrupted run.")] = False,
     concurrency: Concurrency = None,
@@ -148,3 +145,12 @@ def chunk_command(
         raise typer.BadParameter(f"{what}; name another file", param_hint="--output")
     sources = Sources(paths, which, encoding, name or "stdin", concurrency, timeout)
     raise typer.Exit(chunk(sources, options, Target(format, output, stats, resume), keep_going))
+
+
+# Help lists commands in this order, what most come for first.
+app.command("check")(check_command)
+add_store_commands(app)
+app.command("diff")(diff_command)
+app.command("eval")(eval_command)
+app.command("serve")(serve_command)
+add_commands(app)

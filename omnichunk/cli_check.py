@@ -144,7 +144,7 @@ def _place(chunk: Chunk) -> str:
 
 
 def check_command(
-    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files and folders.")],
+    paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Files and folders.")],
     max_size: MaxSize = None,
     size_unit: SizeUnit = None,
     tokenizer: Tokenizer = None,

@@ -12,12 +12,13 @@ import typer
 if TYPE_CHECKING:
     from omnichunk import Chunk
 
+_REMEDY = "Name what omnichunk chunk --output FILE.jsonl has written."
 _MARKS = {"added": "+", "removed": "-", "updated": "*", "moved": ">"}
 
 
 def diff_command(
-    old: Annotated[str, typer.Argument(help="Chunks as they were, JSON Lines.")],
-    new: Annotated[str, typer.Argument(help="Chunks as they are, JSON Lines.")],
+    old: Annotated[str, typer.Argument(metavar="OLD", help="Chunks as they were, JSON Lines.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="Chunks as they are, JSON Lines.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of lines.")] = False,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Status 1 when anything differs.")] = False,
 ) -> None:
@@ -39,9 +40,10 @@ def diff_command(
     try:
         found = chunk_diff(remembered(), read_jsonl(new, Chunk))
     except OSError as error:
-        raise typer.BadParameter(f"{error.filename}: cannot be read: {error.strerror}", param_hint="OLD, NEW") from None
+        told = f"{error.filename}: cannot be read: {error.strerror}. {_REMEDY}"
+        raise typer.BadParameter(told, param_hint="OLD, NEW") from None
     except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="OLD, NEW") from None
+        raise typer.BadParameter(f"{error} {_REMEDY}", param_hint="OLD, NEW") from None
     fresh = {stable_chunk_id(chunk): _place(chunk) for chunk in found.added}
     updated = {stable_chunk_id(chunk) for chunk in found.updated}
     rows = {

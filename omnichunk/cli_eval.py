@@ -18,7 +18,7 @@ _PAIRS = re.compile(r"\s*(\w+)\s*=\s*(.*?)\s*(?:,(?=\s*\w+\s*=)|$)", re.DOTALL)
 
 
 def eval_command(
-    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files and folders that are searched.")],
+    paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Files and folders that are searched.")],
     questions: Annotated[str, typer.Option("--questions", "-q", help="JSON Lines: question, path, start, end.")],
     config: Annotated[
         list[str] | None,

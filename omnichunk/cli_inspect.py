@@ -74,7 +74,7 @@ def languages_command(as_json: JSON = False) -> None:
 
 
 def doctor_command(
-    files: Annotated[list[str] | None, typer.Argument(metavar="[FILE...]", help="Files to try.")] = None,
+    files: Annotated[list[str] | None, typer.Argument(metavar="FILE", help="Files to try.")] = None,
     tokenizer: Annotated[str | None, typer.Option(help="Count tokens with this one, as chunk would.")] = None,
     encoding: Annotated[str | None, typer.Option(help="Of text files; found out if not named.")] = None,
     as_json: JSON = False,

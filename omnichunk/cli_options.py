@@ -18,7 +18,10 @@ MinSize = Annotated[
 SizeUnit = Annotated[
     str | None, typer.Option("--size-unit", help="chars, nws (without white space) or tokens.", show_default="chars")
 ]
-Tokenizer = Annotated[str | None, typer.Option("--tokenizer", help="A name, a tokenizer.json, or approximate.")]
+Tokenizer = Annotated[
+    str | None,
+    typer.Option("--tokenizer", help="A name, a tokenizer.json, or approximate; sizes need --size-unit tokens, too."),
+]
 ContextMode = Annotated[
     str | None,
     typer.Option("--context-mode", help="Context in the payload: full, minimal or none.", show_default="full"),
@@ -28,7 +31,10 @@ Exclude = Annotated[list[str] | None, typer.Option("--exclude", help="Not such f
 IncludeHidden = Annotated[bool, typer.Option("--include-hidden", help="Names with a leading dot, too.")]
 MaxBytes = Annotated[int | None, typer.Option("--max-bytes", min=1, help="Skip larger files of folders.")]
 Encoding = Annotated[str | None, typer.Option("--encoding", help="Of text files; found out if not named.")]
-Concurrency = Annotated[int | None, typer.Option("--concurrency", min=0, help="Workers; as processors. 0: no worker.")]
+Concurrency = Annotated[
+    int | None,
+    typer.Option("--concurrency", min=0, help="Worker processes; 0: none.", show_default="one a processor"),
+]
 Timeout = Annotated[
     float | None, typer.Option("--timeout", min=0.001, help="Seconds a file may take.", show_default="120")
 ]

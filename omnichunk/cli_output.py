@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import errno
 import io
 import json
 import os
@@ -25,6 +26,7 @@ Writer = Callable[[Iterable["Chunk"]], Iterator[str]]
 """Turns chunks into pieces of text, one after the other, holding none back."""
 SHOWN = 20
 """Failures listed one by one; of more only the number is told."""
+_REMEDIES = {errno.ENOENT: " Make its folder first.", errno.EISDIR: " Name a file in it."}
 _COLUMNS = ("filepath", "index", "total_chunks", "byte_start", "byte_end", "line_start", "line_end", "language",
             "content_type", "breadcrumb", "size", "text", "contextualized_text")  # fmt: skip
 
@@ -270,17 +272,19 @@ def progress(shown: bool) -> Iterator[Callable[[Tally, int, int], object]]:
         yield lambda tally, done, total: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+    from rich.table import Column
 
     columns: Any = (
         SpinnerColumn(),
-        BarColumn(20),
-        TextColumn("{task.description}", markup=False),
-        TimeElapsedColumn(),
-        TextColumn("left"),
+        BarColumn(10),
         TimeRemainingColumn(),
+        TextColumn("left;"),
+        TextColumn(
+            "{task.description}", markup=False, table_column=Column(ratio=1, no_wrap=True)
+        ),  # cut where it is narrow
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=Console(stderr=True), transient=True, expand=True) as bar:
         task = bar.add_task("starting", total=None)
         yield lambda tally, done, total: bar.update(
             task, description=tally.line(), completed=done, total=max(done, total) if total else None
@@ -289,7 +293,8 @@ def progress(shown: bool) -> Iterator[Callable[[Tally, int, int], object]]:
 
 def unwritable(where: str, error: OSError) -> int:
     """Say that ``where`` cannot be written, and what Python would still flush on its way out has nowhere to go."""
-    sys.stderr.write(f"omnichunk: {where}: cannot be written: {error.strerror}.\n")
+    remedy = _REMEDIES.get(error.errno or 0, "")
+    sys.stderr.write(f"omnichunk: {where}: cannot be written: {error.strerror}.{remedy}\n")
     if where == "standard output":
         drop_standard_output()
     return 1

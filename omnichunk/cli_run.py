@@ -249,7 +249,7 @@ def in_flags(message: str) -> str:
     """A message about options of the library in the words of this command line."""
     message = re.sub(r"^\w+\(\): ", "", message)
     for option, flag in FLAGS.items():
-        message = re.sub(rf"(?<![\w-]){option}(?==)", flag, message)
+        message = re.sub(rf"(?<![\w-]){option}(?==)|^{option}(?=: )", flag, message)
     return message
 
 
@@ -280,7 +280,12 @@ def _number(text: str) -> int | float:
 def _usual_format(output: str | None) -> str:
     if output is None:
         return "text" if sys.stdout.isatty() else "jsonl"
-    return BY_SUFFIX.get(os.path.splitext(output)[1].lower(), "jsonl")
+    suffix = os.path.splitext(output)[1].lower()
+    if suffix == ".parquet":
+        raise OptionError(
+            "--output: Parquet is written in Python: write_parquet(read_jsonl(FILE)). Name a .jsonl file here."
+        )
+    return BY_SUFFIX.get(suffix, "jsonl")
 
 
 def _formatter(chunker: Chunker, form: str) -> Formatter | None:

@@ -70,7 +70,9 @@ def index_command(
     include_hidden: IncludeHidden = False,
     max_bytes: MaxBytes = None,
     encoding: Encoding = None,
-    concurrency: Annotated[int | None, typer.Option(min=1, help="Workers; as processors.")] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(min=1, help="Worker processes.", show_default="one a processor")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Chunk unchanged files, too.")] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Delete nothing that is missing.")] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Go on whenever a file changes, until interrupted.")] = False,
@@ -124,7 +126,7 @@ def index_command(
 
 
 def search_command(
-    query: Annotated[str, typer.Argument(help='Words, "several words", begin*.')],
+    query: Annotated[str, typer.Argument(metavar="QUERY", help='Words, "several words", begin*.')],
     store: STORE = "chunks.db",
     collection: COLLECTION = "default",
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Most hits.")] = 10,

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -153,7 +154,8 @@ def test_files_that_are_named_are_never_skipped(run, folder):
         (["--size-unit", "tokens"], "needs a tokenizer"),
         (["--glob", "!"], "is no pattern"),
         (["--encoding", "rot13"], "--encoding='rot13' is a codec, but none that decodes text"),
-        (["--language", "pyhton"], 'did you mean "python"'),
+        (["--language", "pyhton"], '--language: unknown language "pyhton"; did you mean "python"?'),
+        (["--output", "chunks.parquet"], "write_parquet(read_jsonl(FILE))"),
         (["--option", "overlap"], "'overlap' is not NAME=VALUE"),
         (["--option", "overlap=2", "--overlap", "1"], "overlap is given twice"),
         (["--option", "pdf_pasword=x"], 'unknown option "pdf_pasword"; did you mean'),
@@ -179,7 +181,8 @@ def test_help_and_version(run):
     assert run("--version")[:2] == (0, f"omnichunk {omnichunk.__version__}\n")
     status, out, _ = run()
     assert status == 0
-    assert "chunk" in out
+    listed = re.findall(r"^\W*(chunk|check|index|doctor) ", out.partition("Commands")[2], re.MULTILINE)
+    assert listed == ["chunk", "check", "index", "doctor"], "what most come for is first"
     assert run("chunk", "--help")[0] == 0
 
 
@@ -217,6 +220,30 @@ def test_output_is_written_as_a_whole(run, folder):
     assert run("chunk", ".", "-o", "chunks.jsonl", "--exclude", "*.csv")[0] == 0
     assert (folder / "chunks.jsonl").read_bytes() == before, "the output of a run is no input of it"
     assert sorted(os.listdir(folder)) == ["chunks.csv", "chunks.jsonl", "docs"]
+
+
+@pytest.mark.parametrize(
+    ("output", "remedy"), [("none/a.jsonl", "Make its folder first."), ("docs", "Name a file in it.")]
+)
+def test_an_output_that_cannot_be_made(run, folder, output, remedy):
+    status, out, err = run("chunk", "docs/a.md", "--output", output)
+    assert (status, out) == (1, "")
+    assert err.endswith(f"{remedy}\n")
+
+
+def test_progress_on_a_narrow_terminal(monkeypatch, capsys):
+    """How much is done and what is left are shown; the line that tells more is cut."""
+    from omnichunk.cli_output import Tally, progress
+
+    for name, value in {"COLUMNS": "50", "FORCE_COLOR": "1", "TERM": "xterm"}.items():
+        monkeypatch.setenv(name, value)
+    with progress(True) as show:
+        show(Tally(files=12_345, chunks=987_654_321), 50, 100)
+    lines = re.split(r"[\r\n]+", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err))
+    shown = next(line for line in lines if "12,345 files" in line)
+    assert "━" in shown
+    assert " left; " in shown
+    assert len(shown) <= 50
 
 
 def test_pipes_and_devices_are_failures(run, folder):
@@ -281,7 +308,11 @@ def test_a_pipe_that_closes_is_no_failure(folder):
     [
         ("chunk docs/a.md >&-", 1, "omnichunk: standard output: cannot be written: Bad file descriptor.\n"),
         ("chunk docs/a.md >/dev/full", 1, "omnichunk: standard output: cannot be written: No space left on device.\n"),
-        ("chunk docs/a.md -o no/a.jsonl", 1, "omnichunk: no/a.jsonl: cannot be written: No such file or directory.\n"),
+        (
+            "chunk docs/a.md -o no/a.jsonl",
+            1,
+            "omnichunk: no/a.jsonl: cannot be written: No such file or directory. Make ",
+        ),
         ("check docs --concurrency 0 >&-", 1, "omnichunk: standard output: cannot be written: Bad file descriptor.\n"),
         ("--version >&-", 1, "omnichunk: standard output: cannot be written: Bad file descriptor.\n"),
         ("chunk - --name x.md <&-", 1, "failed: x.md: standard input cannot be read: Bad file descriptor.\n"),

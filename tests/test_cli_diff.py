@@ -57,3 +57,4 @@ def test_what_cannot_be_read_is_a_usage_error(tmp_path, content):
     result = run(str(path), str(path))
     assert result.exit_code == 2
     assert "broken.jsonl" in result.output
+    assert "Name what" in result.output
