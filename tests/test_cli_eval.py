@@ -79,7 +79,8 @@ def test_tuning(run, folder):  # noqa: F811
 @pytest.mark.parametrize(("more", "said"), [
     (["--config", "a: nonsense"], 'omnichunk: --config: "a: nonsense" is not of the form'),
     (["--config", "a: max_chunk_sise=1"], 'configuration a: unknown option "max_chunk_sise"; did you mean'),
-    (["--retriever", "bm52"], 'there is none called "bm52"'),
+    (["--retriever", "bm52"], 'there is none called "bm52"; did you mean "bm25"?'),
+    (["--retriever", "zoo"], 'there is none called "zoo"; there are bm25, '),
     (["--k", "1,x"], "omnichunk: --k: '1,x'; whole numbers"),
     (["--offsets", "lines"], "chars or bytes is needed"),
     (["--offsets", "bytes"], "q.jsonl:4: "),

@@ -470,7 +470,7 @@ def test_tuning_proposes_what_is_better():
 
 def test_tuning_that_cannot_work():
     corpus, questions = made_corpus(1, 2)
-    with pytest.raises(OptionError, match="1 questions cannot be divided"):
+    with pytest.raises(OptionError, match="1 question cannot be divided"):
         tune(corpus, questions[:1])
     with pytest.raises(OptionError, match="development=1"):
         tune(corpus, questions, development=1)

@@ -102,7 +102,8 @@ def named(registry: PluginRegistry, name: str, options: Mapping[str, Any]) -> In
             raise OptionError(f'retriever: the embedder {name} has no option "registry".')
         return embedding_retriever(open_embedder(name, registry=registry, **options))
     if name not in declared:
-        hint = suggestion(name, [*declared, *embedders]) or "."
+        known = [*declared, *embedders]
+        hint = suggestion(name, known) or f"; there are {', '.join(known)}."
         raise OptionError(f'retriever: there is none called "{name}"{hint}')
     who = f"{label(registry.provenance('retrievers', name))}: the retriever {name}"
     index = _guarded(declared[name].make, who)(**options)

@@ -105,7 +105,8 @@ def halves(
 ) -> tuple[list[Question], list[Question], Literal["documents", "questions"]]:
     """The questions that choose, those that judge, and what the two do not share. Both keep the order given."""
     if len(questions) < 2:
-        raise OptionError(f"tune(): {len(questions)} questions cannot be divided; two at least are needed.")
+        asked = f"{len(questions)} question{'s' * (len(questions) != 1)}"
+        raise OptionError(f"tune(): {asked} cannot be divided; two at least are needed.")
     by_document: dict[str, list[int]] = {}
     for number, question in enumerate(questions):
         by_document.setdefault(corpus.documents[question.gold[0].document].path, []).append(number)
