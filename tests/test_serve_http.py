@@ -240,6 +240,7 @@ def test_wrong_parameters(service, params, said):
 def test_envelopes(service, body, status, code, identity):
     got, answer = service.post(body)
     assert (got, answer["error"]["code"], answer["id"]) == (status, code, identity)
+    assert answer["error"]["message"].startswith("There is no such method; there are chunk_file, ") is (code == -32601)
     assert service.call("outline", path="m.py")[0] == 200
 
 

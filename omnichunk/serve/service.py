@@ -73,7 +73,8 @@ class Service:
         known = name in self.table and not self.table[name].hidden
         try:
             if not known:
-                raise CallFailed(METHOD_NOT_FOUND, "There is no such method.", "method")
+                names = ", ".join(method.name for method in self.table.public)
+                raise CallFailed(METHOD_NOT_FOUND, f"There is no such method; there are {names}.", "method")
             result = await self._mapped(self.table[name], params, progress)
             outcome = "ok"
             return result
