@@ -166,7 +166,8 @@ class _Stages:
         finisher = Finisher(tree.text, self._source, contexts, self._sizer, options, fingerprint, parents)
         payloads = Packer(boundaries, gauge, headers, fitter, options, worth).payloads()
         if options.overlap_size:
-            payloads = Overlap(tree.text, gauge, fitter, options.overlap_size).extended(payloads)
+            blanks = options.coverage_policy == "lossless"
+            payloads = Overlap(tree.text, gauge, fitter, options.overlap_size, blanks=blanks).extended(payloads)
         return finisher.chunks(payloads, done)
 
     def _edges(self, parents: Sequence[Chunk]) -> set[int]:

@@ -52,6 +52,17 @@ def test_overlap_keeps_budget_coverage_and_order(text, limit, data):
     assert at == len(raw)
 
 
+def test_what_is_repeated_starts_behind_the_start_of_the_chunk_before_even_if_that_is_white_space():
+    text = "x = 1" + " " * 8 + "\u00e9 = 1"
+    options = {"max_chunk_size": 16, "overlap": 12, "context_mode": "none"}
+    lossless = Chunker(coverage_policy="lossless", **options).chunk("a.txt", text)
+    assert [chunk.text for chunk in lossless] == ["x = 1", " " * 8, " " * 7 + "\u00e9 = 1"]
+    assert lossless[-1].byte_range == (6, 19)
+    retrieval = Chunker(**options).chunk("a.txt", text)
+    assert [chunk.text for chunk in retrieval] == ["x = 1", "= 1" + " " * 8 + "\u00e9 = 1"]
+    assert retrieval[-1].byte_range == (2, 19)
+
+
 def test_a_fraction_is_of_the_maximum():
     chunks = Chunker(max_chunk_size=200, overlap=0.1, context_mode="none").chunk("a.txt", "word " * 400)
     assert 0 < max(repeated(chunks)) <= 20

@@ -12,23 +12,26 @@ _TRIES = 6  # starts that are tried, longest repetition first
 
 
 class Overlap:
-    """Extends payloads to the left by up to ``most`` units of the budget."""
+    """Extends payloads to the left by up to ``most`` units of the budget.
 
-    def __init__(self, text: str, gauge: Gauge, fitter: Fitter, most: int) -> None:
+    ``blanks``: payloads of white space become chunks, so nothing in front of them is repeated behind them.
+    """
+
+    def __init__(self, text: str, gauge: Gauge, fitter: Fitter, most: int, *, blanks: bool) -> None:
         self._text = text
         self._gauge = gauge
         self._fit = fitter.fit
         self._most = most
+        self._blanks = blanks
 
     def extended(self, payloads: Iterator[Payload]) -> Iterator[Payload]:
         """``payloads`` with their overlap; what does not fit beside the new text is left out."""
         before: Payload | None = None
         for payload in payloads:
-            if self._text[payload.start : payload.end].isspace():
-                yield payload  # nothing new that a repetition could introduce
-                continue
-            yield payload if before is None else self._extend(payload, before.start + 1)
-            before = payload
+            blank = self._text[payload.start : payload.end].isspace()  # nothing new that a repetition could introduce
+            yield payload if blank or before is None else self._extend(payload, before.start + 1)
+            if self._blanks or not blank:
+                before = payload
 
     def _extend(self, payload: Payload, lower: int) -> Payload:
         for start in self._starts(lower, payload.start):
