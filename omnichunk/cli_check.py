@@ -200,15 +200,20 @@ def check_command(
 
 def report(found: list[Findings], min_context: float) -> tuple[str, bool]:
     """The table, and whether something is wrong."""
+    from omnichunk.cli_output import counted
+
     read = [findings for findings in found if findings.outcome == "ok"]
     chunks = sum(findings.chunks for findings in read)
     skipped = Counter(findings.error for findings in found if findings.outcome == "skipped")
     failed = [findings for findings in found if findings.outcome == "failed"]
     kept = 100 * (1 - sum(findings.omitted for findings in read) / chunks) if chunks else 100.0
-    lines = [f"{len(read):,} files, {chunks:,} chunks, {len(failed)} failed, {skipped.total()} skipped"]
+    lines = [
+        f"{counted(len(read), 'file')}, {counted(chunks, 'chunk')}, {len(failed)} failed, {skipped.total()} skipped"
+    ]
     for name, promise in PROOFS.items():
         broken = sum(name in findings.broken for findings in read)
-        lines.append(f"  {'BROKEN' if broken else 'ok':7} {name:9} {promise}{f' ({broken} files)' if broken else ''}")
+        where = f" ({counted(broken, 'file')})" if broken else ""
+        lines.append(f"  {'BROKEN' if broken else 'ok':7} {name:9} {promise}{where}")
     short = kept < min_context
     fill = 100 * sum(findings.fill for findings in read) / chunks if chunks else 0.0
     lines.append(

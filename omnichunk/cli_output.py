@@ -224,8 +224,8 @@ class Tally:
         """The run in one line."""
         seconds = max(perf_counter() - self.started, 1e-9)
         parts = [
-            _count(self.files, "file"),
-            _count(self.chunks, "chunk"),
+            counted(self.files, "file"),
+            counted(self.chunks, "chunk"),
             f"{_size(self.bytes)} in {seconds:.1f} s ({_size(self.bytes / seconds)}/s)",
         ]
         if self.chunks:
@@ -243,7 +243,7 @@ class Tally:
         rows = sorted(self.languages.items(), key=lambda item: (-item[1][1], item[0]))
         width = max((len(name) for name, _ in rows), default=0)
         lines = [
-            f"  {name:{width}} {_count(files, 'file'):>12} {_count(chunks, 'chunk'):>14} {_size(size):>10}"
+            f"  {name:{width}} {counted(files, 'file'):>12} {counted(chunks, 'chunk'):>14} {_size(size):>10}"
             for name, (files, chunks, size) in rows
         ]
         if self.skipped:
@@ -305,7 +305,8 @@ def drop_standard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _count(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
+    """``1 file``, ``1,000 files``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 

@@ -154,12 +154,15 @@ def search_command(
 
 def stats_command(store: STORE = "chunks.db", collection: COLLECTION = "default", as_json: JSON = False) -> None:
     """Tell what is in a store."""
+    from omnichunk.cli_output import counted
+
     with _told(), _opened(store, collection) as opened:
         stats = opened.stats()
         if as_json:
             put(json.dumps(asdict(stats)) + "\n")
             return
-        put(f"{stats.files:,} files, {stats.chunks:,} chunks, {stats.characters:,} characters\n")
+        sums = (stats.files, "file"), (stats.chunks, "chunk"), (stats.characters, "character")
+        put(", ".join(counted(*each) for each in sums) + "\n")
         for language, count in stats.languages.items():
             put(f"{count:>12,}  {language or '-'}\n")
         for name, count in stats.pending.items():
@@ -209,7 +212,7 @@ def summary(result: SyncResult) -> str:
 
 def _changes(root: str) -> Iterator[None]:
     """Once at the start, and then after each change below ``root``."""
-    from omnichunk import MissingDependencyError
+    from omnichunk import LoadError, MissingDependencyError
 
     try:
         from watchfiles import watch
@@ -218,7 +221,10 @@ def _changes(root: str) -> Iterator[None]:
             '--watch needs watchfiles, which is not installed. Run: pip install "omnichunk[watch]"'
         ) from None
     changes = watch(root, raise_interrupt=True, yield_on_timeout=True, rust_timeout=1, debounce=200)
-    next(changes)  # from here on nothing is missed
+    try:
+        next(changes)  # from here on nothing is missed
+    except OSError as error:
+        raise LoadError(f"{root}: cannot be watched: {error.strerror or error}") from None
     yield
     for changed in changes:
         if changed:

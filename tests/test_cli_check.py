@@ -34,6 +34,7 @@ def test_all_is_well(run, folder, more):  # noqa: F811
     assert lines[0].startswith("5 files, ")
     assert [line.split()[:2] for line in lines[1:7]] == [["ok", name] for name in (*PROOFS, "share")]
     assert lines[-1] == "skipped: 1 binary"
+    assert run("check", "docs/a.md")[1].startswith("1 file, ")
 
 
 def test_in_workers(run, folder):  # noqa: F811

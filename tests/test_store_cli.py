@@ -50,7 +50,7 @@ def test_from_a_folder_to_a_hit(folder):
     assert [chunk_from_dict(json.loads(line)) for line in exported] == Chunker(
         max_chunk_size=800, context_mode="none"
     ).chunk_file(os.path.realpath(folder / "src" / "a.py"))
-    assert run("store", "stats").stdout.startswith("1 files, 2 chunks")
+    assert run("store", "stats").stdout.startswith("1 file, 2 chunks")
     assert json.loads(run("store", "stats", "--json").stdout)["languages"] == {"python": 2}
     assert run("store", "check").exit_code == 0
     nothing = run("search", "unheardof")
@@ -73,6 +73,8 @@ def test_what_goes_wrong(folder):
     assert "1 deleted" in run("index", ".", "--exclude", "bad.py").stderr
     with ChunkStore(folder / "chunks.db") as store:
         store._session.rows("UPDATE chunk SET record = '{}'")
+    nowhere = run("index", "nowhere", "--watch")
+    assert (nowhere.exit_code, nowhere.stderr[:39]) == (1, "omnichunk: nowhere: cannot be watched: ")
     damaged = run("store", "check")
     assert damaged.exit_code == 1
     assert "is damaged" in damaged.stdout
