@@ -80,6 +80,18 @@ def test_a_renderer_plugin_makes_the_payload_within_the_budget():
         Chunker(registry=registry, renderer="shot").chunk("mod.py", CODE)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "limit", "slices"),
+    [
+        ("name.unknown", "some text\r\nmore text\r\n", 12, ["some text\r\n", "more text\r\n"]),
+        ("a.txt", "T\u0301h\u0301i\u0301s\u0301", 8, ["T\u0301h\u0301i\u0301s\u0301"]),
+    ],
+)
+def test_what_is_never_shown_takes_no_room(name, text, limit, slices):
+    chunks = Chunker(max_chunk_size=limit).chunk(name, text)
+    assert [chunk.contextualized_text for chunk in chunks] == slices
+
+
 def test_context_that_must_fit_is_an_error_where_it_does_not():
     with pytest.raises(BudgetError, match="context_overflow"):
         Chunker(max_chunk_size=8, context_overflow="error").chunk("very/long/name_of_a_module.py", CODE)

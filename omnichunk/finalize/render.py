@@ -39,7 +39,8 @@ class Header:
     """What a chunk that starts at one place says before its slice, from the longest form to the shortest.
 
     ``sizes``: of the forms, in the unit of the budget. ``reserved``: index of the form that room is kept for while
-    cutting. ``room``, ``least``: sizes of that and of the shortest form; 0 when there is nothing to say.
+    cutting, the first that may be shown. ``room``, ``least``: sizes of that and of the shortest one behind it; 0 when
+    there is nothing to say, or no room for it.
     """
 
     __slots__ = ("forms", "least", "reserved", "room", "sizes")
@@ -50,7 +51,7 @@ class Header:
         limits = [budget * (CARRIED if form.carries else SHARE) for form in self.forms]
         self.reserved = next((i for i, limit in enumerate(limits) if self.sizes[i] <= limit), len(self.forms))
         self.room = self.sizes[self.reserved] if self.reserved < len(self.forms) else 0
-        self.least = self.sizes[-1] if self.forms else 0
+        self.least = min(self.sizes[self.reserved :], default=0)
 
 
 class Headers:
