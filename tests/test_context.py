@@ -135,3 +135,12 @@ def test_contexts_are_read_while_the_rest_is_cut():
             assert [(place, read.result()) for place, read in reads] == wanted
     finally:
         sys.setswitchinterval(interval)
+
+
+def test_a_breadcrumb_is_outermost_first_where_a_section_lies_in_an_entry():
+    text = (
+        "<r>\n" + "".join(f"<section><title>T{i}</title>\n<p>{'word ' * 20}</p></section>\n" for i in (1, 2)) + "</r>\n"
+    )
+    chunks = Chunker(max_chunk_size=80, context_mode="none").chunk("a.xml", text)
+    crumbs = [chunk.context.breadcrumb for chunk in chunks[1:]]
+    assert [*dict.fromkeys(crumbs)] == [("r", "T1", "p"), ("r", "T2"), ("r", "T2", "p")]

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from omnichunk.finalize import trees
@@ -192,14 +193,12 @@ class Contexts:
     def _path(self, place: Place) -> Path:
         if place.path is None:
             chain = place.chain()
-            named = [span for span in chain if span.kind in ("section", "definition")]
-            keys = key_path(chain)
             labelled = tuple(span for span in chain if span.detail is not None and span.detail.label)
             table = next((s.detail.carry for s in reversed(chain) if s.detail is not None and s.detail.carry), None)
             place.path = Path(
                 tuple(self.entity(span, partial=True) for span in labelled if span.kind == "definition"),
-                tuple(span.name for span in named if span.kind == "section"),
-                tuple(span.name for span in named) + ((keys,) if keys else ()),
+                tuple(span.name for span in chain if span.kind == "section"),
+                _crumbs(chain),
                 self._tree.text[table[0] : table[1]] if table else "",
                 labelled,
             )
@@ -261,6 +260,16 @@ class Contexts:
             inside = end <= blocks[i][1] or self._tree.text[blocks[i][1] : end].isspace()
             return (blocks[i][2] or language, "code") if inside else (language, "hybrid")
         return language, "hybrid" if i + 1 < len(blocks) and blocks[i + 1][0] < end else kind
+
+
+def _crumbs(chain: Sequence[Span]) -> tuple[str, ...]:
+    """The names of the sections and definitions in ``chain``, those of entries between them as one key path."""
+    crumbs: list[str] = []
+    named = [span for span in chain if span.kind in ("section", "definition", "entry")]
+    for is_keys, found in groupby(named, lambda span: span.kind == "entry"):
+        run = [*found]
+        crumbs += [key_path(run)] if is_keys else [span.name for span in run]
+    return tuple(crumbs)
 
 
 def _section_type(kind: str, content: str, table: str) -> str:
