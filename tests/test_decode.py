@@ -178,6 +178,7 @@ def test_damaged_utf8_stays_utf8() -> None:
     decoded = decode(data, "x")
     assert decoded.encoding == "utf-8"
     assert decoded.text.count("\ufffd") == 1
+    assert decoded.normalization == "decoded:utf-8"
     assert "offset 660 (line 31)" in decoded.warnings[0]
     refused(data, kind="code")
     refused(b'["\xff"]', kind="data")
@@ -236,6 +237,7 @@ def test_any_bytes_give_text_or_an_error_that_names_the_file(data: bytes, kind: 
         assert result.startswith("some.file")
     else:
         assert result.text.encode() == data or result.warnings or result.normalization.startswith("decoded:utf-")
+        assert result.text.encode() == data or result.normalization != "none"
 
 
 @settings(max_examples=40)

@@ -310,7 +310,7 @@ def _utf8(data: bytes, name: str, kind: str, warnings: list[str]) -> Decoded:
                 f"byte 0x{data[offset]:02X} at offset {offset} (line {line}) is not valid UTF-8; "
                 f"U+FFFD stands for it and {bad - 1} more"
             )
-            return Decoded(text, "utf-8", "none", bom, tuple(warnings))
+            return Decoded(text, "utf-8", "decoded:utf-8", bom, tuple(warnings))
         from omnichunk.source.detect import detect  # its tables take 15 ms
 
         found = None if bom or 0 in data else detect(data)
