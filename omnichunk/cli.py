@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from omnichunk import __version__
 from omnichunk.cli_check import check_command
@@ -32,7 +33,19 @@ from omnichunk.cli_options import (
 from omnichunk.cli_serve import serve_command
 from omnichunk.cli_store import add_store_commands
 
+
+class Commands(TyperGroup):
+    """The commands; a path in the place of one is answered with the command it was meant for."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that ``args`` begin with. Raises typer's usage error."""
+        if args and args[0] not in self.commands and os.path.exists(args[0]):
+            ctx.fail(f"{args[0]!r} is a path and no command. To chunk it: omnichunk chunk {args[0]}")
+        return super().resolve_command(ctx, args)
+
+
 app = typer.Typer(
+    cls=Commands,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

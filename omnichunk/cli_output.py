@@ -8,6 +8,7 @@ import errno
 import io
 import json
 import os
+import re
 import signal
 import stat
 import sys
@@ -26,6 +27,9 @@ Writer = Callable[[Iterable["Chunk"]], Iterator[str]]
 """Turns chunks into pieces of text, one after the other, holding none back."""
 SHOWN = 20
 """Failures listed one by one; of more only the number is told."""
+KINDS = 8
+"""Kinds of diagnostics that are told; what differs in numbers alone is of one kind."""
+_NUMBER = re.compile(r"\d+")
 _REMEDIES = {errno.ENOENT: " Make its folder first.", errno.EISDIR: " Name a file in it."}
 _COLUMNS = ("filepath", "index", "total_chunks", "byte_start", "byte_end", "line_start", "line_end", "language",
             "content_type", "breadcrumb", "size", "text", "contextualized_text")  # fmt: skip
@@ -188,6 +192,8 @@ class Tally:
     bytes: int = 0
     fill: float = 0.0
     noted: int = 0
+    notes: Counter[str] = field(default_factory=Counter)
+    """Files with each kind of diagnostic."""
 
     def add(self, result: FileResult) -> None:
         """Count one result."""
@@ -207,6 +213,7 @@ class Tally:
             self.chunks += len(chunks)
             self.bytes += result.size
             self.noted += bool(result.diagnostics)
+            self.notes.update({_NUMBER.sub("N", note) for note in result.diagnostics[:SHOWN]})
             self.fill += sum(c.metadata["budget"]["size"] / c.metadata["budget"]["limit"] for c in chunks)
 
     def merge(self, other: Tally) -> None:
@@ -216,6 +223,7 @@ class Tally:
             for i, number in enumerate(numbers):
                 counts[i] += number
         self.skipped += other.skipped
+        self.notes += other.notes
         self.failures += other.failures[: SHOWN - len(self.failures)]
         for name in ("failed", "files", "chunks", "bytes", "fill", "noted"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
@@ -239,7 +247,7 @@ class Tally:
         return ", ".join(parts)
 
     def table(self) -> str:
-        """Files by language, most chunks first, what was skipped and why."""
+        """Files by language, most chunks first, what was skipped and why, the most frequent diagnostics."""
         rows = sorted(self.languages.items(), key=lambda item: (-item[1][1], item[0]))
         width = max((len(name) for name, _ in rows), default=0)
         lines = [
@@ -249,6 +257,10 @@ class Tally:
         if self.skipped:
             reasons = ", ".join(f"{number} {reason}" for reason, number in self.skipped.most_common())
             lines.append(f"  skipped: {reasons}")
+        for note, number in self.notes.most_common(KINDS):
+            lines.append(f"  {counted(number, 'file')}: {note}")
+        if (more := len(self.notes) - KINDS) > 0:
+            lines.append(f"  and {counted(more, 'other kind')} of diagnostics")
         return "\n".join(lines)
 
     def summary(self, full: bool) -> str:

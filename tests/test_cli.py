@@ -171,6 +171,7 @@ def test_wrong_options_are_usage_errors(run, folder, arguments, message):
 
 
 def test_wrong_usage(run, folder):
+    assert "omnichunk chunk docs" in run("docs")[2]
     assert run("chunk")[0] == 2
     assert run("chunk", "docs", "--max-sise", "3")[0] == 2
     assert run("chunk", "docs", "--max-size", "many")[0] == 2
@@ -184,6 +185,15 @@ def test_help_and_version(run):
     listed = re.findall(r"^\W*(chunk|check|index|doctor) ", out.partition("Commands")[2], re.MULTILINE)
     assert listed == ["chunk", "check", "index", "doctor"], "what most come for is first"
     assert run("chunk", "--help")[0] == 0
+
+
+def test_stats_name_the_most_frequent_diagnostics(run, folder):
+    for i in range(3):
+        (folder / "docs" / f"z{i}.py").write_text("\n" * i + "def f(:\n", encoding="utf-8")
+    (folder / "docs" / "y.json").write_text("{", encoding="utf-8")
+    err = run("chunk", "docs", "--stats")[2]
+    assert "4 with diagnostics" in err
+    assert "\n  3 files: syntax error near line N\n  1 file: invalid JSON near line N\n" in err
 
 
 def test_stats_print_the_whole_summary_and_no_chunks(run, folder):
