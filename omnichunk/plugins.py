@@ -45,6 +45,7 @@ BUILTINS: Mapping[str, tuple[str, ...]] = {
         "omnichunk.loaders.pdf",
         "omnichunk.loaders.docx",
         "omnichunk.loaders.containers",
+        "omnichunk.loaders.page",
         "omnichunk.loaders.text",
     ),
     "structure": tuple(dict.fromkeys(BUILTIN_PROVIDERS.values())),

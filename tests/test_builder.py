@@ -5,7 +5,17 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnichunk import Block, DocumentBuilder, FormatSegment, LoadedDocument, chunk_loaded_document
+from omnichunk import (
+    Block,
+    DocumentBuilder,
+    FormatSegment,
+    LoadedDocument,
+    Source,
+    chunk,
+    chunk_file,
+    chunk_loaded_document,
+    load_document,
+)
 from support import odd_text
 
 
@@ -140,3 +150,18 @@ def test_markup_that_is_never_closed_hides_nothing():
     builder = DocumentBuilder("page")
     builder.add_html("<head><title>T<h1>One<p>two<pre>three<table><tr><td>four<script> five")
     assert builder.document().text.split() == ["T", "One", "two", "three", "four", "five"]
+
+
+def test_a_page_is_read_as_its_reader_sees_it_if_asked_for(tmp_path):
+    page = tmp_path / "page.html"
+    page.write_bytes(
+        '<html><head><meta charset="latin-1"><script>let x = "<h1>no</h1>";</script></head><body><h1>Caf\xe9</h1>'
+        "<p>One &amp; two.<table><tr><th>a<th>b<tr><td>1<td>2</table></body></html>".encode("latin-1")
+    )
+    text = "Café\n\nOne & two.\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n"
+    loaded = load_document(Source(str(page), page.read_bytes()), loader="page")
+    assert (loaded.text, loaded.format_name, loaded.encoding) == (text, "html", "cp1252")  # as HTML defines latin-1
+    (piece,) = chunk_file(page, loader="page")
+    assert (piece.text, piece.context.heading_hierarchy) == (text, ("Café",))
+    assert chunk("page.html", "<p>Words", loader="page")[0].text == "Words\n"
+    assert "<script>" in chunk_file(page)[0].text, "otherwise a page is what is written"
