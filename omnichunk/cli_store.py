@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 SHOWN = 6
 """Lines of a chunk that are shown of a hit; the one with the first match is among them."""
+FAILURES = 20
+"""Files that failed and are listed one by one; of more only the number is told."""
 
 STORE = Annotated[str, typer.Option("--store", metavar="STORE", help="A file, or postgresql://…")]
 COLLECTION = Annotated[str, typer.Option(help="One of several in a store.")]
@@ -75,12 +78,17 @@ def index_command(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Chunk unchanged files, too.")] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Delete nothing that is missing.")] = False,
+    keep_going: Annotated[
+        bool,
+        typer.Option("--keep-going", help="Store what can be chunked; files that failed stay as they were stored."),
+    ] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Go on whenever a file changes, until interrupted.")] = False,
     as_json: JSON = False,
 ) -> None:
     """Bring a store to the state of the files: new and changed ones are chunked, missing ones deleted.
 
-    All of it happens or nothing: when a file cannot be chunked, the store stays as it was and the status is 1.
+    All of it happens or nothing: when a file cannot be chunked, the store stays as it was and the status is 1, unless
+    --keep-going is given.
     """
     from omnichunk.cli_run import processors
 
@@ -99,6 +107,7 @@ def index_command(
         "encoding": encoding,
         "concurrency": concurrency or processors(),
         "deletes": not keep,
+        "keep_going": keep_going,
         **given(flags, option),
     }
 
@@ -196,18 +205,23 @@ def put(text: str) -> None:
 
 
 def summary(result: SyncResult) -> str:
-    """What a sync did, in one line."""
+    """What a sync did, in one line, and what failed."""
     parts = [
         f"{result.files_updated:,} updated",
         f"{result.files_skipped:,} unchanged",
         *([f"{result.files_deleted:,} deleted"] if result.files_deleted else []),
         *([f"{result.files_left_out:,} left out"] if result.files_left_out else []),
         *([f"{len(result.diagnostics):,} with diagnostics"] if result.diagnostics else []),
+        *([f"{len(result.failures):,} failed"] if result.failures else []),
     ]
     updated = result.chunks_updated
     chunks = [f"{result.chunks_added - updated:,} added", f"{updated:,} changed", f"{result.chunks_moved:,} moved",
               f"{len(result.removed_chunk_ids) - updated:,} removed"]  # fmt: skip
-    return f"files: {', '.join(parts)}; chunks: {', '.join(chunks)}; {result.seconds:.1f} s\n"
+    lines = [f"files: {', '.join(parts)}; chunks: {', '.join(chunks)}; {result.seconds:.1f} s"]
+    lines += [f"failed: {reason}" for reason in islice(result.failures.values(), FAILURES)]
+    if len(result.failures) > FAILURES:
+        lines.append(f"failed: and {len(result.failures) - FAILURES:,} more")
+    return "\n".join(lines) + "\n"
 
 
 def _changes(root: str) -> Iterator[None]:

@@ -212,6 +212,28 @@ def test_one_scan_names_all_that_fails(project, store):
     assert state(store) == []
 
 
+def test_a_sync_that_goes_on_leaves_what_fails_as_it_was(project, store):
+    store.sync(project, **SMALL)
+    stored = store.query(project / "notes.md")
+    (project / "notes.md").write_bytes(b"\xff\xfe\xfa broken")
+    (project / "new.pdf").write_bytes(b"%PDF-1.7 and no more")
+    (project / "more.md").write_text("# More\n", encoding="utf-8")
+    told = {}
+    result = store.sync(project, keep_going=True, progress=told.__setitem__, **SMALL)
+    names = {os.path.basename(path): reason for path, reason in result.failures.items()}
+    assert set(names) == {"notes.md", "new.pdf"}
+    assert "new.pdf" in names["new.pdf"]
+    assert (result.files_updated, result.files_deleted) == (1, 0)
+    assert {os.path.basename(path) for path, what in told.items() if what == "failed"} == set(names)
+    assert store.query(project / "notes.md") == stored
+    assert store.query(project / "more.md")
+    assert not store.query(project / "new.pdf")
+    assert store.check() == []
+    assert set(store.sync(project, keep_going=True, **SMALL).failures) == set(result.failures), "they are tried again"
+    (project / "notes.md").unlink()
+    assert store.sync(project, keep_going=True, **SMALL).files_deleted == 1
+
+
 def test_the_root_has_to_be_there(project, store):
     store.sync(project, **SMALL)
     before = state(store)

@@ -67,6 +67,8 @@ def test_what_goes_wrong(folder):
     failed = run("index", ".")
     assert failed.exit_code == 1
     assert "bad.py" in failed.stderr
+    going = run("index", ".", "--keep-going")
+    assert (going.exit_code, going.stderr.count("1 failed"), going.stderr.count("failed: ")) == (0, 1, 1)
     assert run("index", ".", "--exclude", "bad.py").exit_code == 0
     (folder / "notes.md").unlink()
     assert "deleted" not in run("index", ".", "--exclude", "bad.py", "--keep").stderr

@@ -82,7 +82,7 @@ class SyncResult:
     ``files_scanned``: files that have chunks, or could have: those skipped because they are unchanged, and those
     updated. ``files_left_out``: binary files, formats nobody reads, links. ``removed_chunk_ids``: to delete from an
     index before what was added is written; those of ``chunks_updated`` are among them. ``chunks_…``: as in `ChunkDiff`,
-    of the files updated and deleted. ``diagnostics``: by path.
+    of the files updated and deleted. ``diagnostics``: by path. ``failures``: why a file could not be chunked, by path.
     """
 
     files_scanned: int = 0
@@ -97,6 +97,7 @@ class SyncResult:
     chunks_unchanged: int = 0
     chunks_moved: int = 0
     diagnostics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    failures: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
 
 

@@ -73,6 +73,7 @@ class ChunkStore:
         memory_mb: int | None = None,
         deletes: bool = True,
         force: bool = False,
+        keep_going: bool = False,
         keep_diffs: bool = True,
         progress: Progress | None = None,
         **options: Any,
@@ -86,12 +87,13 @@ class ChunkStore:
         is another, or a callable or plugin has no identity (``Chunker.config_fingerprint`` begins with ``unknown:``).
 
         ``deletes``: false keeps what is missing. ``chunker``, ``options``: how to chunk. ``concurrency``, ``timeout_s``,
-        ``memory_mb``: see ``iter_directory``. ``keep_diffs``: whether the result tells the differences; they hold all new
+        ``memory_mb``: see ``iter_directory``. ``keep_going``: a file that cannot be read or chunked is told in the result,
+        and what is stored of it stays. ``keep_diffs``: whether the result tells the differences; they hold all new
         chunks. ``progress(path, what)`` is called for every file.
 
-        When a file cannot be read or chunked, a link leaves the root, a callable raises or the database fails, the
-        collection stays as it was. Raises LoadError when there is no root, StoreError, and what callables raise. The
-        transaction spans the whole sync, so another writer waits for it.
+        When a file cannot be read or chunked (unless ``keep_going``), a link leaves the root, a callable raises or the
+        database fails, the collection stays as it was. Raises LoadError when there is no root, StoreError, and what
+        callables raise. The transaction spans the whole sync, so another writer waits for it.
         """
         path = resolved(root)
         if progress is not None and not callable(progress):
@@ -106,7 +108,7 @@ class ChunkStore:
         }
         how = {"concurrency": concurrency, "timeout_s": timeout_s, "memory_mb": memory_mb}
         chunker = chunker_of(chunker, options, os.path.isdir(path))
-        scan = Scan(path, which, encoding, chunker, how, deletes, force)
+        scan = Scan(path, which, encoding, chunker, how, deletes, force, keep_going)
         with self._own() as session:
             return sync(session, self.collection, scan, keep_diffs, progress)
 

@@ -24,14 +24,15 @@ FAILURES = 20
 """Files that cannot be chunked, after which a scan looks for no more."""
 
 Progress = Callable[[str, str], object]
-"""Told a path, and what became of it: ``unchanged``, ``updated``, ``deleted`` or ``left out``."""
+"""Told a path, and what became of it: ``unchanged``, ``updated``, ``deleted``, ``left out`` or ``failed``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
     """What is to be scanned. ``which``: the filters of ``iter_directory``; ``how``: its other arguments.
 
-    ``deletes``: whether files that are missing are deleted. ``force``: chunk unchanged files, too.
+    ``deletes``: whether files that are missing are deleted. ``force``: chunk unchanged files, too. ``keep_going``: whether
+    files that fail stay as they are stored, while all others are brought up to date.
     """
 
     root: str
@@ -41,6 +42,7 @@ class Scan:
     how: dict[str, Any]
     deletes: bool = True
     force: bool = False
+    keep_going: bool = False
 
     @property
     def filters(self) -> str:
@@ -103,6 +105,7 @@ class _Sync:
     removed: list[str] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
     diagnostics: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     altered: bool = False
 
@@ -114,23 +117,23 @@ class _Sync:
             self.known[row[1]] = Known(*row)
 
     def run(self) -> None:
-        failures: list[str] = []
+        failures, keep_going = self.failures, self.scan.keep_going
         with closing(self.scan.outcomes(self.unchanged)) as outcomes:
             for done in outcomes:
                 if done.outcome == "failed":
-                    failures.append(str(done.error))
-                    if len(failures) == FAILURES:
+                    self.fail(done)
+                    if len(failures) == FAILURES and not keep_going:
                         break
-                elif failures:
+                elif failures and not keep_going:
                     continue  # looked at for more that fails: one run names all there is to repair
                 elif done.outcome == "ok":
                     self.write(done)
                 elif done.error != "not wanted":
                     self.leave_out(done)
-        if failures:
+        if failures and not keep_going:
             one = len(failures) == 1
             what = "Nothing of this sync was stored; repair or exclude " + ("the file." if one else "these files.")
-            raise StoreError((" " if one else "\n").join([*failures, what]))
+            raise StoreError((" " if one else "\n").join([*failures.values(), what]))
         self.own()
         if self.altered:
             self.session.rows("UPDATE collection SET generation = generation + 1 WHERE id = ?", self.collection)
@@ -157,6 +160,15 @@ class _Sync:
             return True
         self.before[path] = Before(stamp, digest if recent else "")
         return False
+
+    def fail(self, done: Outcome) -> None:
+        """A file that cannot be chunked; what is stored of it stays."""
+        self.failures[done.path] = str(done.error)
+        self.before.pop(done.path, None)
+        known = self.known.get(encodable(done.path))
+        if known is not None:
+            self.seen.add(known.id)
+        self.tell(done.path, "failed")
 
     def skipped(self, path: str, known: Known) -> None:
         self.seen.add(known.id)
@@ -318,6 +330,7 @@ def sync(session: Session, name: str, scan: Scan, keep_diffs: bool, progress: Pr
         removed_chunk_ids=tuple(state.removed),
         diffs=Diffs(state.changes),
         diagnostics=state.diagnostics,
+        failures=state.failures,
         seconds=perf_counter() - started,
         **counts,
     )
