@@ -62,12 +62,13 @@ _BLOCK = re.compile(
     re.VERBOSE,
 )
 _BLANK = re.compile(r"\n*(?:[ \t]+\n+)*")
-# What stands between two headings: blank lines, closed fences, lines that begin neither HTML nor a heading.
+# What stands between two headings: blank lines, closed fences, lines that begin neither HTML nor a heading. Not more
+# of them than might share a chunk: what is longer is looked into anyway.
 _UNDER = re.compile(
     r"""(?: [ \t]*\n
     | ```(?!`)[^`\n]*\n (?:(?![ ]{0,3}```).*\n)* [ ]{0,3}`{3,}[ \t]*\n
     | (?![ ]{0,3}(?:[<\#\x00-\x08\x0b-\x1f]|```|~~~|(?:=+|-+)[ \t\x0b\x0c]*\n)) [ \t]*\S.*\n
-    )+ (?=\#{1,6}(?:[ \t\n]|\Z))""",
+    ){1,500} (?=\#{1,6}(?:[ \t\n]|\Z))""",
     re.VERBOSE,
 )
 _CLOSING = {mark: re.compile(rf"\n {{0,3}}({mark}{{3,}})[ \t]*(?:\n|\Z)") for mark in "`~"}
