@@ -15,6 +15,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from time import perf_counter
 from typing import IO, TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 Writer = Callable[[Iterable["Chunk"]], Iterator[str]]
 """Turns chunks into pieces of text, one after the other, holding none back."""
 SHOWN = 20
-"""Failures listed one by one; of more only the number is told."""
+"""Failures listed one by one, of more only the number is told; diagnostics of a file that are counted by kind."""
 KINDS = 8
 """Kinds of diagnostics that are told; what differs in numbers alone is of one kind."""
 _NUMBER = re.compile(r"\d+")
@@ -268,10 +269,7 @@ class Tally:
         lines = [self.line()]
         if full and (table := self.table()):
             lines.append(table)
-        lines += [f"failed: {message}" for message in self.failures]
-        if self.failed > len(self.failures):
-            lines.append(f"failed: and {self.failed - len(self.failures)} more")
-        return "\n".join(lines) + "\n"
+        return "\n".join([*lines, *failed(self.failures, self.failed)]) + "\n"
 
 
 @contextlib.contextmanager
@@ -292,9 +290,8 @@ def progress(shown: bool) -> Iterator[Callable[[Tally, int, int], object]]:
         BarColumn(10),
         TimeRemainingColumn(),
         TextColumn("left;"),
-        TextColumn(
-            "{task.description}", markup=False, table_column=Column(ratio=1, no_wrap=True)
-        ),  # cut where it is narrow
+        # The one that is cut where it is narrow.
+        TextColumn("{task.description}", markup=False, table_column=Column(ratio=1, no_wrap=True)),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True, expand=True) as bar:
         task = bar.add_task("starting", total=None)
@@ -310,6 +307,14 @@ def unwritable(where: str, error: OSError) -> int:
     if where == "standard output":
         drop_standard_output()
     return 1
+
+
+def failed(messages: Iterable[str], number: int) -> Iterator[str]:
+    """A line for each of the first ``SHOWN`` of ``messages``, and how many more of the ``number`` there are."""
+    for message in islice(messages, SHOWN):
+        yield f"failed: {message}"
+    if number > SHOWN:
+        yield f"failed: and {number - SHOWN:,} more"
 
 
 def drop_standard_output() -> None:

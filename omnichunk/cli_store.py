@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
 
 SHOWN = 6
 """Lines of a chunk that are shown of a hit; the one with the first match is among them."""
-FAILURES = 20
-"""Files that failed and are listed one by one; of more only the number is told."""
 
 STORE = Annotated[str, typer.Option("--store", metavar="STORE", help="A file, or postgresql://…")]
 COLLECTION = Annotated[str, typer.Option(help="One of several in a store.")]
@@ -206,6 +203,8 @@ def put(text: str) -> None:
 
 def summary(result: SyncResult) -> str:
     """What a sync did, in one line, and what failed."""
+    from omnichunk.cli_output import failed
+
     parts = [
         f"{result.files_updated:,} updated",
         f"{result.files_skipped:,} unchanged",
@@ -217,11 +216,8 @@ def summary(result: SyncResult) -> str:
     updated = result.chunks_updated
     chunks = [f"{result.chunks_added - updated:,} added", f"{updated:,} changed", f"{result.chunks_moved:,} moved",
               f"{len(result.removed_chunk_ids) - updated:,} removed"]  # fmt: skip
-    lines = [f"files: {', '.join(parts)}; chunks: {', '.join(chunks)}; {result.seconds:.1f} s"]
-    lines += [f"failed: {reason}" for reason in islice(result.failures.values(), FAILURES)]
-    if len(result.failures) > FAILURES:
-        lines.append(f"failed: and {len(result.failures) - FAILURES:,} more")
-    return "\n".join(lines) + "\n"
+    line = f"files: {', '.join(parts)}; chunks: {', '.join(chunks)}; {result.seconds:.1f} s"
+    return "\n".join([line, *failed(result.failures.values(), len(result.failures))]) + "\n"
 
 
 def _changes(root: str) -> Iterator[None]:

@@ -11,7 +11,6 @@ from omnichunk import (
     FormatSegment,
     LoadedDocument,
     Source,
-    chunk,
     chunk_file,
     chunk_loaded_document,
     load_document,
@@ -163,5 +162,6 @@ def test_a_page_is_read_as_its_reader_sees_it_if_asked_for(tmp_path):
     assert (loaded.text, loaded.format_name, loaded.encoding) == (text, "html", "cp1252")  # as HTML defines latin-1
     (piece,) = chunk_file(page, loader="page")
     assert (piece.text, piece.context.heading_hierarchy) == (text, ("Café",))
-    assert chunk("page.html", "<p>Words", loader="page")[0].text == "Words\n"
+    for words in ("<p>Words", "\ufeff<p>Words", b"\xef\xbb\xbf<p>Words"):
+        assert load_document(Source("page.html", words), loader="page").text == "Words\n"
     assert "<script>" in chunk_file(page)[0].text, "otherwise a page is what is written"

@@ -65,11 +65,11 @@ class DocumentBuilder:
         """Add what a reader of an HTML page, or of a part of one, sees, its headings ``level`` levels lower.
 
         Headings, paragraphs, lists, tables with their header, quotes and preformatted text become blocks; scripts,
-        styles and comments are left out. Any markup will do, however broken.
+        styles, comments and a byte order mark are left out. Any markup will do, however broken.
         """
         from omnichunk.builder.html import Page
 
-        Page(self, markup, level).read()
+        Page(self, markup.removeprefix("\ufeff"), level).read()
 
     @contextmanager
     def block(self, kind: str, *, name: str = "") -> Iterator[None]:

@@ -22,13 +22,14 @@ def metrics(report: EvaluationReport) -> list[str]:
 def sentence(report: EvaluationReport) -> str:
     """What was done, in a line."""
     return (
-        f"{_number(len(report.questions), 'question')} about {_number(report.documents, 'document')}; "
+        f"{counted(len(report.questions), 'question')} about {counted(report.documents, 'document')}; "
         f"retriever {report.retriever}; "
         f"read: {report.budget} {report.unit}; {LEVEL:.0%} intervals of {report.resamples} resamples"
     )
 
 
-def _number(count: int, what: str) -> str:
+def counted(count: int, what: str) -> str:
+    """``1 question``, ``2 questions``."""
     return f"{count:,} {what}" + "s" * (count != 1)
 
 

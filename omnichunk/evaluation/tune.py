@@ -11,7 +11,7 @@ from typing import Any, Literal
 from omnichunk.errors import OptionError, suggestion
 from omnichunk.evaluation.corpus import Corpus, Question
 from omnichunk.evaluation.page import page
-from omnichunk.evaluation.report import proposal, tuned, tuned_data
+from omnichunk.evaluation.report import counted, proposal, tuned, tuned_data
 from omnichunk.evaluation.run import Configuration, EvaluationReport, evaluate
 
 SIZES = (400, 800, 1500, 3000)
@@ -105,7 +105,7 @@ def halves(
 ) -> tuple[list[Question], list[Question], Literal["documents", "questions"]]:
     """The questions that choose, those that judge, and what the two do not share. Both keep the order given."""
     if len(questions) < 2:
-        asked = f"{len(questions)} question{'s' * (len(questions) != 1)}"
+        asked = counted(len(questions), "question")
         raise OptionError(f"tune(): {asked} cannot be divided; two at least are needed.")
     by_document: dict[str, list[int]] = {}
     for number, question in enumerate(questions):
